@@ -72,10 +72,10 @@ def missing_pair_text(a: str, b: str) -> str:
 
 
 def _counts_text(codes: Counter[str]) -> str:
-    """`3 pruned, 1 not in the imported file`."""
+    """`3 pruned, 1 not in the imported data`."""
     words = Counter[str]()
     for code, count in codes.items():
-        words["not in the imported file" if code == "source" else no_value(code, "").happened] += count
+        words["not in the imported data" if code == "source" else no_value(code, "").happened] += count
     return ", ".join(f"{count:,} {word}" for word, count in words.most_common())
 
 

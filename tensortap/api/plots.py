@@ -15,7 +15,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import InvalidValueError, NotFoundError
-from tensortap.core.text import escaped
+from tensortap.core.text import escaped, number_text
 from tensortap.index.series.histograms import HistogramSeries
 
 Kind = Literal["heatmap", "ridgeline"]
@@ -172,13 +172,13 @@ def _ridges(series: HistogramSeries, share: Array) -> Any:
 
 
 def _bin_labels(edges: Array) -> list[str]:
-    return [f"{left:.4g} … {right:.4g}" for left, right in pairwise(edges)]
+    return [f"{number_text(left)} … {number_text(right)}" for left, right in pairwise(edges)]
 
 
 def _value_ticks(edges: Array) -> dict[str, Any]:
     """Bins are drawn equally wide, as native buckets grow with the value."""
     places = np.unique(np.linspace(0, len(edges) - 1, 9).astype(int))
-    return {"tickvals": (places - 0.5).tolist(), "ticktext": [f"{edges[i]:.3g}" for i in places]}
+    return {"tickvals": (places - 0.5).tolist(), "ticktext": [number_text(edges[i]) for i in places]}
 
 
 def _no_figure(value: Array) -> tuple[str, str]:

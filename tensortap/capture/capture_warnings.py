@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensortap.core.names import short_function_name
-from tensortap.core.text import counted
+from tensortap.core.text import counted, number_text
 
 from .errors import ChoiceFailedError, TapWarning
 
@@ -182,7 +182,7 @@ class CaptureWarnings:
         """Watched steps are skipped because of the budget. Printed as a line, because it is no error."""
         self._say(
             "budget",
-            f"some watched steps are skipped to keep the cost below {100 * share:.3g} %: capture "
+            f"some watched steps are skipped to keep the cost below {number_text(100 * share)} %: capture "
             f"adds {1000 * extra:,.1f} ms to a step of {1000 * plain:,.1f} ms. Watch fewer tensors "
             "or raise Tap(budget=…) to capture more steps.",
         )

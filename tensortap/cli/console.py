@@ -162,11 +162,6 @@ def cell(text: object, style: str = "") -> Text:
     return Text(escaped(str(text)), style=style)
 
 
-def number_text(number: float) -> str:
-    """Six significant digits; NaN and infinities by name."""
-    return f"{number:.6g}" if math.isfinite(number) else str(number)
-
-
 def print_json(data: Any) -> None:
     """Valid JSON on stdout: non-finite numbers are strings, as in the HTTP API."""
     sys.stdout.write(json.dumps(_plain(data), indent=2, allow_nan=False) + "\n")

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tensortap.core.errors import NotFoundError, SelectionError, TensortapError
-from tensortap.core.text import counted, escaped
+from tensortap.core.text import counted, escaped, number_text
 from tensortap.replay.proof import results_proof
 from tensortap.system.progress_line import progress_line
 from tensortap.system.user_dirs import USER_DIRS
 
-from .console import cell, console, number_text, plain_table
+from .console import cell, console, plain_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -434,7 +434,7 @@ def side_by_side(session: StepperSession, tensor: str) -> Table:
             cell(f"{facts.dtype} {'×'.join(map(str, facts.shape)) or 'scalar'}"),
             f"{facts.nan:,}",
             f"{facts.inf:,}",
-            *(number_text(number) for number in (summary.min, summary.mean, summary.max)),
+            *(number_text(number, 6) for number in (summary.min, summary.mean, summary.max)),
             f"{len(session.changed(name)):,}" if name else "",
         )
     return table

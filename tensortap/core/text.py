@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -83,6 +84,22 @@ def _code(character: str) -> str:
 def counted(count: int, noun: str) -> str:
     """`1 worker`, `2,000 workers`."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def number_text(number: float, digits: int = 3) -> str:
+    """`0.0123`, `65504`, `1.2e-07`, `nan`: significant digits; whole numbers below a million in full."""
+    if not math.isfinite(number):
+        return str(number)
+    if number == round(number) and abs(number) < 1e6:
+        return f"{number:.0f}"
+    return f"{float(f'{number:.{digits}g}'):.{max(6, digits)}g}"
+
+
+def number_beside(number: float, limit: float) -> str:
+    """A number with at least three digits, and enough to differ from a limit and from the limit's text."""
+    written = (limit, float(number_text(limit)))
+    texts = (number_text(number, digits) for digits in range(3, 18))
+    return next((text for text in texts if float(text) not in written), number_text(number))
 
 
 def shortened(text: str, length: int) -> str:

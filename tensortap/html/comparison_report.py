@@ -14,7 +14,7 @@ from tensortap.analysis.compare.comparison_records import (
 )
 from tensortap.analysis.compare.metrics.distances import LARGEST_DISTANCE, METRICS
 from tensortap.analysis.compare.presentation import divergence_title, headline, sorted_tensors
-from tensortap.core.text import counted
+from tensortap.core.text import counted, number_text
 
 from .environment import render
 
@@ -100,7 +100,7 @@ def _row(entry: TensorDifference, is_first: bool) -> _Row:
 
 
 def _number(number: float) -> str:
-    return "" if math.isnan(number) else f"{number:.6g}"
+    return "" if math.isnan(number) else number_text(number)
 
 
 def _graph(graph: GraphPair) -> dict[str, object]:

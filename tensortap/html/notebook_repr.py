@@ -9,7 +9,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 from tensortap.core.histogram import Histogram
-from tensortap.core.text import counted
+from tensortap.core.text import counted, number_text
 
 from .environment import render_macro
 
@@ -46,7 +46,7 @@ def tensor(name: str, rows: Iterable[Sequence[object]], hist: Histogram, zeros: 
     buckets = hist.buckets()
     negative = [bucket for bucket in buckets if bucket[1] <= 0]
     buckets = [*negative, *([(0.0, 0.0, zeros)] if zeros else []), *buckets[len(negative) :]]
-    titles = [f"{left:.4g} … {right:.4g}: {count:,}" for left, right, count in buckets]
+    titles = [f"{number_text(left)} … {number_text(right)}: {count:,}" for left, right, count in buckets]
     bars = _bars(_HISTOGRAM_WIDTH, [count for _, _, count in buckets], titles)
     return _table_with_bars(name, rows, _HISTOGRAM_WIDTH, bars)
 
@@ -86,7 +86,7 @@ def histograms(name: str, steps: Array, edges: Array, counts: Array) -> str:
         )
         for x, y in np.argwhere(cells)
     ]
-    title = f"steps {steps[0]} to {steps[-1]}, values {edges[0]:.4g} to {edges[-1]:.4g}"
+    title = f"steps {steps[0]} to {steps[-1]}, values {number_text(edges[0])} to {number_text(edges[-1])}"
     return render_macro("notebook", "heatmap", name, _STEPS_WIDTH, _HEATMAP_HEIGHT, title, rects)
 
 

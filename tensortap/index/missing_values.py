@@ -23,7 +23,7 @@ class NoValue(NamedTuple):
 
 _WORDS = {
     "summary": NoValue("not stored", "only the summary was captured", 'Capture it again with keep="value".'),
-    "source": NoValue("not stored", "the imported file ({source}) has no value for it", ""),
+    "source": NoValue("not stored", "the imported data ({source}) have no value for it", ""),
     "pruned": NoValue("pruned", PRUNED_WHY, PRUNED_FIX),
     "refused": NoValue(
         "lost",
@@ -46,7 +46,7 @@ _WORDS = {
 
 def source_format(info: dict[str, Any]) -> str:
     """The format that a run was imported from, according to its info, or empty."""
-    return str(info.get("format", "a file"))[:80] if "imported from" in info else ""
+    return str(info.get("format", "unknown format"))[:80] if "imported from" in info else ""
 
 
 def no_value_codes(catalog: Catalog, rows: Array) -> list[str]:

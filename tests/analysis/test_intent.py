@@ -32,7 +32,7 @@ FOUND_BY = {  # program -> (rule, part of the text)
     "stopped_gradient": ("DeadGradient", "low/kernel gets no gradient"),
     "autoencoder": ("TargetOutOfRange", "can only be 0 … 1"),
     "relu_logits": ("LossInputMismatch", "expects logits"),
-    "shuffled_labels": ("LossNotDecreasing", "Guessing among 3 classes gives 1.099"),
+    "shuffled_labels": ("LossNotDecreasing", "Guessing among 3 classes gives 1.1"),
     "softmax_of_one": ("SoftmaxAxis", "over one element"),
     "softmax_over_batch": ("SoftmaxAxis", "over the batch: its input was 32×8"),
     "broadcast_targets": ("BroadcastLoss", "targets of shape 32 with outputs of shape 32×1"),

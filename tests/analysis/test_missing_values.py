@@ -50,7 +50,7 @@ def test_a_origin_without_its_value_says_why(runs: dict[str, RunIndex]) -> None:
     assert "elements" not in notes["whole"]
     assert 'Capture with Watch(keep="value") to see the offending elements' in notes["summaries"]
     assert "the value of y:0 is pruned (it was removed to save space)." in notes["pruned"]
-    assert "the imported file (tfdbg2) has no value for it" in notes["imported"]
+    assert "the imported data (tfdbg2) have no value for it" in notes["imported"]
     assert not any(
         "Watch" in notes[name] or "Only summaries" in notes[name] for name in ("pruned", "imported")
     )
@@ -70,4 +70,4 @@ def test_a_comparison_of_summaries_says_why(runs: dict[str, RunIndex]) -> None:
     assert noted("summaries", "pruned") == (
         'Values are missing: 2 pruned in B. Capture with Watch(keep="value") in A for exact results.'
     )
-    assert "3 not in the imported file in B." in noted("whole", "imported")
+    assert "3 not in the imported data in B." in noted("whole", "imported")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tensortap.analysis.nonfinite.expected import _sentence
-from tensortap.analysis.nonfinite.explanation import explain_input_data, number_beside
+from tensortap.analysis.nonfinite.explanation import explain_input_data
 from tensortap.analysis.nonfinite.operand import Operand
 from tensortap.analysis.nonfinite.patterns.binary import multiply, power
 from tensortap.analysis.nonfinite.patterns.unary import beyond
 from tensortap.analysis.nonfinite.reach import RecoveryOp
+from tensortap.core.text import number_beside, number_text
 
 
 @pytest.mark.parametrize(
@@ -18,12 +19,28 @@ from tensortap.analysis.nonfinite.reach import RecoveryOp
         (1.00009, 1.0, "1.0001"),
         (1.0, 1.0, "1"),
         (-1.0000001, -1.0, "-1.0000001"),
-        (88.7229, 88.72284, "88.723"),
-        (39641.5, 88.72284, "3.964e+04"),
+        (88.7229, 88.72284, "88.72"),
+        (39641.5, 88.72284, "39600"),
     ],
 )
 def test_a_value_is_reported_from_its_limit(value: float, limit: float, text: str) -> None:
     assert number_beside(value, limit) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0123456, "0.0123"),
+        (65504.0, "65504"),
+        (65503.9, "65500"),
+        (-0.0, "-0"),
+        (1.23456e-8, "1.23e-08"),
+        (3.4028235e38, "3.4e+38"),
+        (float("nan"), "nan"),
+    ],
+)
+def test_a_number_has_three_digits_unless_it_is_whole(value: float, text: str) -> None:
+    assert number_text(value) == text
 
 
 def test_a_value_that_is_just_beyond_is_not_rounded_to_the_limit() -> None:

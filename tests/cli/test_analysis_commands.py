@@ -77,8 +77,8 @@ def test_rules_show_evidence_and_can_fail_a_build(run: Run, ill: Path) -> None:
     assert status == 1
     assert out.startswith("ill: ")
     assert "high ExplodingTensor" in out
-    assert "evidence  step 3: infinite elements 1 (limit 0)" in out
-    assert "fix     " in out
+    assert "step 3: infinite elements 1 (threshold 0)" in out
+    assert "  fix  " in out
 
 
 def test_rules_as_json(run: Run, ill: Path) -> None:

@@ -51,11 +51,11 @@ def test_nan_cannot_tell(run: Run, shapes_only: Path) -> None:
 def test_values_that_an_import_lacks_cannot_be_captured_again(run: Run, tmp_path: Path) -> None:
     imported = write(tmp_path, {"imported from": "events", "format": "tfdbg2"})
     assert (
-        "values: not stored: the imported file (tfdbg2) has no value for it."
+        "values: not stored: the imported data (tfdbg2) have no value for it."
         in run("show", imported, "shape:0")[1]
     )
     status, _, err = run("show", imported, "shape:0", "--selection", "0")
-    assert (status, "(tfdbg2) has no value for it" in err, "keep=" in err) == (1, True, False)
+    assert (status, "(tfdbg2) have no value for it" in err, "keep=" in err) == (1, True, False)
 
 
 def test_lists_and_summaries_say_unknown(run: Run, shapes_only: Path) -> None:

@@ -79,7 +79,7 @@ CASES = [
         "t",
         0,
         "source",
-        "was not stored: the imported file (tfdbg2) has no value for it",
+        "was not stored: the imported data (tfdbg2) have no value for it",
         "",
     ),
 ]

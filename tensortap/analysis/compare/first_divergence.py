@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from tensortap.core.dtypes import is_floating
+from tensortap.core.text import number_beside, number_text
 from tensortap.index.query.node_detail import FrameDetail, source_line
 from tensortap.index.run_index import RunIndex
 
@@ -169,7 +170,7 @@ def _variable_text(flow: Flow, first: TensorDifference, variable: str, steps: in
     if first.shape_a == first.shape_b == ():
         in_a = left.snapshot((row, int(first.tensor.rpartition(":")[2])))
         in_b = right.snapshot((pairing.partner[row], int(first.other.rpartition(":")[2])))
-        what += f" is {in_a.mean:.6g} in A and {in_b.mean:.6g} in B"
+        what += f" is {number_text(in_a.mean)} in A and {number_beside(in_b.mean, in_a.mean)} in B"
         return f"{what}: compare the previous steps." if steps > 1 else f"{what}."
     if steps > 1:
         return f"{what} already differed after the previous steps: compare those."
@@ -203,7 +204,7 @@ def _computed(first: TensorDifference, inputs: list[TensorDifference], missing: 
         worst = max(entry.metrics.relative if entry.metrics.relative >= 0 else 0.0 for entry in inputs)
         if worst == 0:
             return "All its inputs are equal, so the op itself computes something different."
-        apart = f"All its inputs differ by at most {worst:.1e} of their scale"
+        apart = f"All its inputs differ by at most {number_text(worst)} of their scale"
         return f"{apart}: the op computes something different, or is ill-conditioned here."
     if missing:
         agree = "Its captured inputs agree" if inputs else "None of its inputs was captured in both runs"

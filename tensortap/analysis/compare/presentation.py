@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from tensortap.core.text import counted, natural_key
+from tensortap.core.text import counted, natural_key, number_text
 
 from .comparison_records import Comparison, FirstDivergence, TensorDifference
 from .metrics.distances import LARGEST_DISTANCE, LOWER_IS_WORSE, METRICS, OF_FINITE
@@ -61,10 +61,12 @@ def distance_text(entry: TensorDifference) -> str:
         return f"{bound}NaN/Inf differs in {counted(metrics.nonfinite_mismatches, 'element')}"
     if math.isnan(metrics.max_abs):
         return f"{entry.verdict}, {entry.basis}"
-    apart = f"max |A-B| = {bound}{metrics.max_abs:.3g} at max |x| = {metrics.scale:.3g}"
-    rounding = f"rounding explains {entry.limit:.1e}" if entry.limit else "rounding cannot explain it"
+    apart = f"max |A-B| = {bound}{number_text(metrics.max_abs)} at max |x| = {number_text(metrics.scale)}"
+    rounding = (
+        f"rounding explains {number_text(entry.limit)}" if entry.limit else "rounding cannot explain it"
+    )
     ulp = "" if math.isnan(metrics.max_ulp) else f"; up to {metrics.max_ulp:,.0f} ULP"
-    return f"{apart}: relative {metrics.relative:.1e}, {rounding}{ulp}"
+    return f"{apart}: relative {number_text(metrics.relative)}, {rounding}{ulp}"
 
 
 def sorted_tensors(tensors: Iterable[TensorDifference], by: str) -> list[TensorDifference]:

@@ -30,18 +30,6 @@ def be_verb(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def number(value: float) -> str:
-    """Four significant digits."""
-    return f"{value:.4g}"
-
-
-def number_beside(value: float, limit: float) -> str:
-    """A value with at least four digits, and enough to differ from a limit and from the limit's text."""
-    written = (limit, float(number(limit)))
-    texts = (f"{value:.{digits}g}" for digits in range(4, 18))
-    return next((text for text in texts if float(text) not in written), number(value))
-
-
 def explain_input_data(tensor: Operand) -> Explanation:
     """The explanation of data that are not finite already."""
     bad = tensor.nan + tensor.inf

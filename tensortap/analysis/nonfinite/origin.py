@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tensortap.core.text import number_text
 from tensortap.index.graph.edges import RETURNED
 from tensortap.index.query.node_detail import FrameDetail, source_line
 
 from ..dtype_limits import largest
 from .elements.trace import ElementTrace, elementwise, trace_elements
 from .expected import discard_text, expected_reason, recovery_text
-from .explanation import Explanation, explain_input_data, number
+from .explanation import Explanation, explain_input_data
 from .forward_op import Forward, explain_gradient, forward_op_of
 from .nonfinite_flow import FlowTensor, NonfiniteFlow
 from .operand import Operand, of_snapshot, unknown
@@ -187,10 +188,10 @@ def _proven(flow: NonfiniteFlow, bad: FlowTensor, explanation: Explanation | Non
         if explanation.pattern == "0/0" and x == y == 0:
             return replace(explanation, certain=True, text=f"{explanation.text} Both are 0 at {place}.")
         if explanation.pattern == "division overflow" and y and abs(x) / abs(y) > end:
-            text = f"{explanation.text} At {place} it is {number(x)} / {number(y)}."
+            text = f"{explanation.text} At {place} it is {number_text(x)} / {number_text(y)}."
             return replace(explanation, certain=True, text=text)
         if explanation.pattern == "pow" and np.isfinite((x, y)).all() and _power(x, y) > end:
-            text = f"{explanation.text} At {place} it is {number(x)} ** {number(y)}."
+            text = f"{explanation.text} At {place} it is {number_text(x)} ** {number_text(y)}."
             return replace(explanation, certain=True, text=text)
     return explanation
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tensortap.core.text import counted
+from tensortap.core.text import counted, number_text
 
 from .elements.trace import Element
 from .nan_report import NanReport
@@ -167,7 +167,8 @@ def operand_text(operand: Operand) -> str:
         return "no elements known"
     counts = ((operand.nan, "NaN"), (operand.pos_inf, "+inf"), (operand.neg_inf, "-inf"))
     bad = " ".join(f"{count:,} {name}" for count, name in counts if count)
-    span = f"{operand.min:.6g} … {operand.max:.6g}" if operand.finite else "no finite elements known"
+    low, high = number_text(operand.min), number_text(operand.max)
+    span = f"{low} … {high}" if operand.finite else "no finite elements known"
     zeros = f", {counted(operand.zero, 'zero')}" if operand.zero else ""
     return f"{bad + ' of ' if bad else ''}{operand.size:,}, {span}{zeros}"
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tensortap.core.dtypes import Array
+from tensortap.core.text import number_text
 
 from ..model_graph.roles import TensorRole
 from ..run_view.hit_counts import HitCounts, SnapshotCounts, hit_counts_of, snapshot_counts_of
@@ -55,13 +56,22 @@ class Rule:
 def rule(name: str, about: str, **options: Any) -> Callable[[Check], Rule]:
     """Create a rule from a function `(view, limits) -> hits`.
 
+    `tensortap rules --rules FILE` and `check_rules` apply it (docs/problems.md).
+
+    Args:
+        name: in CamelCase, unlike those of other rules.
+        about: what it reports, a noun phrase or clause.
+        options: other fields of `Rule`: `thresholds`, `severity`, `help`, `source`.
+
+    Example:
+        ```python
+        from tensortap.analysis import hits, rule
+
         @rule("HotEmbedding", "an embedding grows", thresholds={"abs_max": 5.0}, help="Clip it.")
         def hot_embedding(view, limits):
             rows = view.rows(view.where(lambda t: t.kind == "weight" and "embedding" in t.variable))
             yield from hits(view, rows, rows["abs_max"] > limits["abs_max"], rows["abs_max"], "max |x|")
-
-    Args:
-        options: other fields of `Rule`.
+        ```
     """
     return lambda check: Rule(name, about, check, **options)
 
@@ -80,10 +90,24 @@ def hits(
     """One hit for each tensor with enough snapshots that break a rule.
 
     Args:
-        broken: which snapshots break it. values: measured number of each, described by `name`.
+        view: the run, as a rule gets it.
+        rows: snapshots to check, from `view.rows`.
+        broken: which of them break the rule, bool [rows].
+        values: the measured number of each, float64 [rows], described by `name`.
         limit: the threshold.
         low: whether the smallest value is the worst.
         options: those of `hits_of`.
+
+    Example:
+        ```python
+        from tensortap.analysis import hits, rule
+
+        @rule("TinyWeights", "all weights of a variable are near 0", thresholds={"abs_max": 1e-6})
+        def tiny_weights(view, limits):
+            rows = view.rows(view.where(lambda t: t.kind == "weight"))
+            tiny = rows["abs_max"] < limits["abs_max"]
+            yield from hits(view, rows, tiny, rows["abs_max"], "max |x|", limits["abs_max"], low=True)
+        ```
     """
     fired, counted = HitCounts(), SnapshotCounts()
     if len(rows):
@@ -140,7 +164,7 @@ def hits_of(
         tensor, value = view.tensors[code], found.value
         yield Hit(
             tensor=code,
-            text=text(tensor, value) if text else f"{name} of {tensor.name} is {value:.4g}.",
+            text=text(tensor, value) if text else f"{name} of {tensor.name} is {number_text(value)}.",
             evidence=[Evidence(found.step, name, value, limit)],
             first_step=found.first,
             last_step=found.last,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.errors import TensortapError
-from tensortap.core.text import did_you_mean
+from tensortap.core.text import did_you_mean, number_text
 from tensortap.index.query.search import Filters, check_filters, find_rows
 
 from ..run_view.run_view import RunView
@@ -218,7 +218,7 @@ def condition_rule(name: str, table: Mapping[str, Any]) -> Rule:
             rows["abs_max"],
             "max |x|",
             share=limits["share"],
-            text=lambda t, value: f"{t.name}: {where} (max |x| {value:.4g}).",
+            text=lambda t, value: f"{t.name}: {where} (max |x| {number_text(value)}).",
         )
 
     return Rule(

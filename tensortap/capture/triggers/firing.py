@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from tensortap.core.errors import TensortapError
 from tensortap.core.records import Frame, Node
+from tensortap.core.text import number_text
 
 from .step_summaries import Examined, GraphLookup, StepSummaries
 from .triggers import Finding
@@ -44,7 +45,7 @@ class InputState:
             return f"{self.tensor} (not captured)"
         if self.nan or self.inf:
             return f"{self.tensor} ({self.nan:,} NaN, {self.inf:,} infinite)"
-        return f"{self.tensor} (from {self.low:.4g} to {self.high:.4g})"
+        return f"{self.tensor} (from {number_text(self.low)} to {number_text(self.high)})"
 
 
 @dataclass(frozen=True)

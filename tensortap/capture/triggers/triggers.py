@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensortap.core.names import parse_tensor_name
+from tensortap.core.text import number_text
 from tensortap.tfproto.function_calls import CALLS
 
 from ..errors import WatchError
@@ -99,6 +100,9 @@ class NonFinite(Trigger):
         ```python
         tensortap.Tap("logs/first-nan", on=tensortap.NonFinite(tensortap.Watch(kinds="gradient")))
         ```
+
+    Raises:
+        WatchError: `watch` is not a watch.
     """
 
     def __init__(self, watch: Watch | Watches | None = None, *, inf: bool = True) -> None:
@@ -213,7 +217,9 @@ class LossSpike(Trigger):
         usual = statistics.median(before)
         if loss - usual <= (self._factor - 1) * max(abs(usual), 1e-12):
             return None
-        return Finding(f"the loss {tensor.name} is {loss:.6g}, after a median of {usual:.6g}", tensor)
+        return Finding(
+            f"the loss {tensor.name} is {number_text(loss)}, after a median of {number_text(usual)}", tensor
+        )
 
     def _is_loss(self, tensor: Examined) -> bool:
         if not self._selects(tensor.candidate):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tensortap.core.text import counted
+from tensortap.core.text import counted, number_text
 
 from ..console import cell, print_fitting_columns
 
@@ -152,7 +152,7 @@ def _largest(metrics: Metrics, distance: float, bound: str) -> str:
 
 
 def _number(value: float, bound: str = "") -> str:
-    return "" if math.isnan(value) else f"{bound}{value:.2g}"
+    return "" if math.isnan(value) else f"{bound}{number_text(value)}"
 
 
 def _print_matching(compared: Comparison, out: Console) -> None:

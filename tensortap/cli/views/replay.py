@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensortap.core.errors import TensortapError
-from tensortap.core.text import counted
+from tensortap.core.text import counted, number_text
 from tensortap.replay.proof import (
     NOT_CAPTURED,
     Verification,
@@ -20,7 +20,7 @@ from tensortap.replay.proof import (
     untapped_text,
 )
 
-from ..console import cell, console, number_text, plain_table, print_json
+from ..console import cell, console, plain_table, print_json
 from ..select_run import only_run
 from .replay_analyses import print_analysis
 

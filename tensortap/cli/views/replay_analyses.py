@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from tensortap.core.text import counted
+from tensortap.core.text import counted, number_text
 
-from ..console import cell, number_text, plain_table
+from ..console import cell, plain_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -116,7 +116,7 @@ def print_repair(found: Mapping[str, Any], out: Console) -> None:
         out.print(cell(f"{none}{left}", "yellow"))
         largest = found["largest"]
         if largest["value"] >= _HUGE:
-            given = f"Inputs of the step reach {largest['value']:.3g} ({largest['name']})"
+            given = f"Inputs of the step reach {number_text(largest['value'])} ({largest['name']})"
             out.print(cell(f"{given}: training had diverged before. Try an earlier recording (see --list)."))
         return
     _print_repairs(f"{_change(found)} that makes them finite", found, out)
@@ -195,7 +195,7 @@ def _print_repairs(title: str, found: Mapping[str, Any], out: Console) -> None:
 def _print_origins(found: Mapping[str, Any], out: Console) -> None:
     for origin in found["origins"][:_MAX_LISTED]:
         out.print(
-            cell(f"origin: {origin['node']} ({origin['op_type']}, {counted(origin['count'], 'number')})")
+            cell(f"origin: {origin['node']} ({origin['op_type']}, {counted(origin['count'], 'element')})")
         )
         _print_line(origin, out)
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tensortap.core.text import counted
+from tensortap.core.text import counted, number_beside, number_text
 
-from ..console import cell, number_text, plain_table
+from ..console import cell, plain_table
 
 if TYPE_CHECKING:
     from tensortap.analysis.rules.finding import Evidence, Finding
@@ -60,9 +60,9 @@ def _groups(findings: Sequence[Finding]) -> list[list[Finding]]:
 
 def _print_others(findings: Sequence[Finding], out: Console) -> None:
     for finding in findings[:_OTHERS]:
-        out.print(cell(f"  also      {finding.text}"))
+        out.print(cell(f"  also              {finding.text}"))
     if len(findings) > _OTHERS:
-        out.print(f"  also      … {len(findings) - _OTHERS:,} more (--json has all)")
+        out.print(f"  also              … {len(findings) - _OTHERS:,} more (--json has all)")
 
 
 def _print_finding(finding: Finding, count: int, out: Console) -> None:
@@ -80,23 +80,29 @@ def _print_finding(finding: Finding, count: int, out: Console) -> None:
     if finding.looked_at:
         steps = f"{finding.steps:,} of {finding.of:,} {finding.looked_at}"
     place = f"{finding.variable} ({finding.tensor})" if finding.variable else finding.tensor
-    out.print(cell(f"  where     {place}, since step {finding.first_step} ({steps})"))
+    out.print(cell(f"  where             {place}, since step {finding.first_step} ({steps})"))
     if finding.layer:
-        out.print(cell(f"  layer     {finding.layer}"))
+        out.print(cell(f"  layer             {finding.layer}"))
     if finding.frame is not None:
         out.print(
-            cell(f"  source    {finding.frame.file}:{finding.frame.line}  {finding.frame.text or ''}", "cyan")
+            cell(
+                f"  source            {finding.frame.file}:{finding.frame.line}  {finding.frame.text or ''}",
+                "cyan",
+            )
         )
-    out.print(cell(f"  evidence  {'; '.join(map(_evidence, finding.evidence))}"))
+    out.print(cell(f"  evidence          {'; '.join(map(_evidence, finding.evidence))}"))
     if finding.help:
-        out.print(cell(f"  fix       {finding.help}", "green"))
-    out.print(cell(f"  next      {finding.next_look}"))
-    out.print(cell(f"  limits    {finding.source}", "dim"))
+        out.print(cell(f"  fix               {finding.help}", "green"))
+    out.print(cell(f"  next              {finding.next_look}"))
+    out.print(cell(f"  threshold source  {finding.source}", "dim"))
 
 
 def _evidence(evidence: Evidence) -> str:
-    limit = "" if evidence.limit is None else f" (limit {number_text(evidence.limit)})"
-    return f"step {evidence.step}: {evidence.name} {number_text(evidence.value)}{limit}"
+    text = f"step {evidence.step}: {evidence.name}"
+    if evidence.limit is None:
+        return f"{text} {number_text(evidence.value)}"
+    value = number_beside(evidence.value, evidence.limit)
+    return f"{text} {value} (threshold {number_text(evidence.limit)})"
 
 
 def print_rules(rules: Sequence[Rule], out: Console) -> None:

@@ -16,10 +16,10 @@ from rich.text import Text
 from tensortap.core.dtypes import Array, to_npy_dtype
 from tensortap.core.errors import DamagedError, NotFoundError, ValueNotKeptError
 from tensortap.core.records import COUNTS, STATISTICS
-from tensortap.core.text import counted, escaped
+from tensortap.core.text import counted, escaped, number_text
 
 from ..argument_types import only_step
-from ..console import cell, number_text
+from ..console import cell
 from ..select_run import other_graphs
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def statistic_text(snapshot: Snapshot, name: str) -> str:
     value: float = getattr(snapshot, name)
     finite = snapshot.zero + snapshot.negative + snapshot.positive
     untold = finite or snapshot.not_counted or "size" in snapshot.unknown
-    return "unknown" if math.isnan(value) and untold else number_text(value)
+    return "unknown" if math.isnan(value) and untold else number_text(value, 6)
 
 
 def _captured_at(run: RunIndex, tensor: str, graph: str | None, worker: str | None) -> tuple[int, ...]:
@@ -266,9 +266,8 @@ def bars(edges: Array, counts: Array, room: int = _BAR) -> list[str]:
         if count > 0:
             eighths = max(eighths, 1)
         bar = "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
-        lines.append(
-            f"  {number_text(left):>12} … {number_text(right):<12} {bar:<{room}} {_count_text(float(count))}"
-        )
+        span = f"{number_text(left, 6):>12} … {number_text(right, 6):<12}"
+        lines.append(f"  {span} {bar:<{room}} {_count_text(float(count))}")
     return lines
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 from tensortap.core.records import Graph
+from tensortap.core.text import number_text
 from tensortap.dump.recording.recording import Argument, Recording, array_hash
 
 from ..execution.dtype_change import change_dtype
@@ -281,7 +282,8 @@ def check_sensitivity(recording: Recording, graph: Graph | None, options: Mappin
     named = f" {loss}" if len(names) > 1 else ""
     return CheckResult(
         passed=True,
-        summary=f"the loss{named} is {plain_loss:.6g}; 1 means that it changes in proportion to the input",
+        summary=f"the loss{named} is {number_text(plain_loss)}; "
+        "1 means that it changes in proportion to the input",
         columns=["input", "size", "amplification"],
         rows=rows,
     )

@@ -15,7 +15,7 @@ export function noNumbers(rows: readonly (Pick<Snapshot, 'dtype' | 'size'> & Par
   const what = counted(rows.length, 'snapshot');
   if (rows.every((row) => row.size === 0)) return `The tensor is empty, so there is nothing to plot (${what}).`;
   if (rows.every((row) => row.dtype !== 'string' && row.abs_max !== undefined && hasNoStatistics(row as Measures)))
-    return `The imported file has no statistics or histograms (${what}).`;
+    return `The imported data have no statistics or histograms (${what}).`;
   if (rows.some((row) => row.dtype !== 'string' && row.size > 0)) return null;
   return `Text cannot be plotted (${what}); "Value" shows stored strings.`;
 }

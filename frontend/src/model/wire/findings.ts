@@ -1,6 +1,6 @@
 /** Answers of `…/findings` and `…/nan` (server/http_api.md). Numbers that are not finite are strings. */
 
-import { counted, formatCount } from '../../lib/text/format';
+import { counted, formatCount, formatNumber } from '../../lib/text/format';
 import type { StackFrame } from './answers';
 
 export const SEVERITIES = ['high', 'medium', 'low'] as const;
@@ -24,11 +24,20 @@ export interface Analysed {
   damage?: string[];
 }
 
-interface Evidence {
+export interface Evidence {
   step: number;
   name: string;
   value: Measured;
   limit: Measured | null;
+}
+
+/** The value and threshold of a finding, as the command line prints them: three digits, and enough to differ. */
+export function evidenceTexts({ value, limit }: Evidence): { value: string; threshold: string | null } {
+  const text = (number: Measured, digits: number) => formatNumber(Number(number), digits);
+  if (limit === null) return { value: text(value, 3), threshold: null };
+  const threshold = text(limit, 3);
+  const digits = [3, 4, 6, 9].find((count) => text(value, count) !== threshold) ?? 3;
+  return { value: text(value, digits), threshold };
 }
 
 export interface Finding {

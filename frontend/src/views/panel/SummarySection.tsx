@@ -60,7 +60,7 @@ export function SummaryCard({ row, histogram, onHistogram }: SummaryCardProps) {
           <CountsBar row={row} />
           {hasNoStatistics(row) ? (
             <p class="faint" data-testid="no-statistics">
-              The imported file has no statistics or histogram.
+              The imported data have no statistics or histogram.
             </p>
           ) : hasFinite(row) ? (
             <>

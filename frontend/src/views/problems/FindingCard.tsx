@@ -2,11 +2,10 @@ import { useState } from 'preact/hooks';
 import { formatCount } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
 import type { FindingGroup as Group } from '../../model/run/problem_page';
-import type { Finding } from '../../model/wire/findings';
+import { evidenceTexts, type Finding } from '../../model/wire/findings';
 import { isMutedHere, toggleMute } from '../../state/problems/findings';
 import { Prose } from '../kit/Prose';
 import { LinkedProse } from './LinkedProse';
-import { measured } from './Operands';
 import { NextLooks, SourceLink, StepLink, TensorLink } from './PlaceLinks';
 
 /** What one rule found; the first in full, the others a line each. */
@@ -81,12 +80,15 @@ function FindingBody({ finding }: { finding: Finding }) {
         </dd>
         <dt>Evidence</dt>
         <dd>
-          {finding.evidence.map((item) => (
-            <div key={`${item.step} ${item.name}`}>
-              <StepLink step={item.step} />: {visible(item.name)} <b class="num">{measured(item.value)}</b>
-              {item.limit !== null && <span class="faint"> (limit {measured(item.limit)})</span>}
-            </div>
-          ))}
+          {finding.evidence.map((item) => {
+            const { value, threshold } = evidenceTexts(item);
+            return (
+              <div key={`${item.step} ${item.name}`}>
+                <StepLink step={item.step} />: {visible(item.name)} <b class="num">{value}</b>
+                {threshold !== null && <span class="faint"> (threshold {threshold})</span>}
+              </div>
+            );
+          })}
         </dd>
         <dt>Threshold source</dt>
         <dd>{finding.source || 'not specified'}</dd>

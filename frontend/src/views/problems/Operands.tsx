@@ -1,5 +1,4 @@
-import { formatNumber } from '../../lib/text/format';
-import type { Measured, Origin } from '../../model/wire/findings';
+import type { Origin } from '../../model/wire/findings';
 import { TensorLink } from './PlaceLinks';
 
 /** The numbers behind a origin: what came out, and what went in. */
@@ -31,5 +30,3 @@ export function Operands({ origin }: { origin: Origin }) {
     </table>
   );
 }
-
-export const measured = (value: Measured): string => formatNumber(Number(value));

@@ -2,7 +2,7 @@ import { formatCount } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
 import { badColour } from '../../model/run/problem_page';
 import type { NonfiniteProblem } from '../../model/wire/answers';
-import type { Finding } from '../../model/wire/findings';
+import { evidenceTexts, type Finding } from '../../model/wire/findings';
 import { splitScope } from '../../model/wire/names';
 import { chosenTensor, view } from '../../state/page/choices';
 import { problemsWidth } from '../../state/page/preferences';
@@ -135,8 +135,8 @@ interface ProblemRow {
 
 function findingRow(finding: Finding): ProblemRow {
   const [first] = finding.evidence;
-  const limit = first?.limit == null ? '' : ` (limit ${first.limit})`;
-  const evidence = first ? `Step ${first.step}: ${first.name} ${first.value}${limit}. Limits: ${finding.source}.` : finding.source;
+  const { value, threshold } = first ? evidenceTexts(first) : { value: '', threshold: null };
+  const evidence = first ? [`Step ${first.step}: ${first.name} ${value}${threshold === null ? '' : ` (threshold ${threshold})`}`] : [];
   const source = finding.frame ? `${finding.frame.file}:${finding.frame.line}` : '';
   const colour = { high: 'nan', medium: 'inf', low: '' }[finding.severity];
   return {
@@ -145,7 +145,9 @@ function findingRow(finding: Finding): ProblemRow {
     chips: [{ text: finding.severity, class: colour }],
     about: { sentence: finding.text },
     when: `from step ${finding.first_step} (${finding.steps} of ${finding.of} steps)`,
-    tooltip: [evidence, finding.help, `Next: ${finding.next_look}`, source].filter(Boolean).join('\n'),
+    tooltip: [...evidence, finding.source && `Threshold source: ${finding.source}`, finding.help, `Next: ${finding.next_look}`, source]
+      .filter(Boolean)
+      .join('\n'),
     place: { graph: finding.graph, tensor: finding.tensor, step: finding.first_step },
     attributes: { 'data-testid': 'finding', 'data-rule': finding.rule, 'data-severity': finding.severity },
   };

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tensortap.core.text import number_text
+
 from ...model_graph.op_types import ADDITIVE_REDUCTIONS, MATRIX_PRODUCTS, VARIABLE_READS, ops
 from ...model_graph.roles import roles_of
 from ...run_view.step_tensors import StepTensors
@@ -70,19 +72,19 @@ def condition_text(flow: Flow, entry: TensorDifference) -> str:
     index = tuple(int(at) for at in np.unravel_index(int(np.argmax(np.nan_to_num(apart))), apart.shape))
     place = f"[{', '.join(map(str, index))}]"
     parts = [
-        f"{_call(entry.op_type, side, index)}{side.output[index]:.4g} in {name}"
+        f"{_call(entry.op_type, side, index)}{number_text(side.output[index])} in {name}"
         for side, name in ((a, "A"), (b, "B"))
     ]
     return (
-        f"Ill-conditioned here, but correct: its inputs differ by {entry.before:.1e} of their "
-        f"scale, its output by {entry.metrics.relative:.1e}; recomputing {entry.op_type} from the "
+        f"Ill-conditioned here, but correct: its inputs differ by {number_text(entry.before)} of their "
+        f"scale, its output by {number_text(entry.metrics.relative)}; recomputing {entry.op_type} from the "
         f"inputs reproduces both runs. At {place}: {', '.join(parts)}."
     )
 
 
 def _call(op_type: str, side: Recomputed, index: tuple[int, ...]) -> str:
     """`RealDiv(1, 2) = `; empty for an op that takes more than one element of each input."""
-    inputs = ", ".join(f"{value[index]:.4g}" for value in side.inputs)
+    inputs = ", ".join(number_text(value[index]) for value in side.inputs)
     return f"{op_type}({inputs}) = " if inputs else ""
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tensortap.core.text import number_text
+
 from ...dtype_limits import largest
-from ..explanation import Explanation, be_verb, elements, number
+from ..explanation import Explanation, be_verb, elements
 from ..operand import Operand
 from .unary import DIVISION, LOG, OVERFLOW, SQRT, Check, prefix
 
@@ -37,8 +39,9 @@ def multiply(ins: Sequence[Operand], out: Operand) -> Explanation | None:
             return Explanation("0 * inf", f"0 * inf = NaN: {_zero_times(x, y, out)}.", _ZERO_INF)
     x, y = ins[:2]
     if x.abs_max * y.abs_max > largest(out.dtype):
-        ends = f"{number(x.abs_max)} and {number(y.abs_max)}"
-        text = f"The product overflows {out.dtype} ({number(largest(out.dtype))}): the operands reach {ends}."
+        ends = f"{number_text(x.abs_max)} and {number_text(y.abs_max)}"
+        limit = number_text(largest(out.dtype))
+        text = f"The product overflows {out.dtype} ({limit}): the operands reach {ends}."
         return Explanation(f"{prefix(out.dtype)}overflow", text, OVERFLOW)
     return None
 
@@ -72,8 +75,10 @@ def _sum(ins: Sequence[Operand], out: Operand, *, opposite: bool) -> Explanation
             text = f"inf - inf = NaN: {x.tensor} and {y.tensor} contain infinities at the same position."
             return Explanation("inf - inf", text, "Find the origin of the infinities.")
     if sum(x.abs_max for x in ins if x.finite) > largest(out.dtype):
-        ends = " and ".join(number(x.abs_max) for x in ins[:2])
-        text = f"The sum overflows {out.dtype} ({number(largest(out.dtype))}): the operands reach {ends}."
+        ends = " and ".join(number_text(x.abs_max) for x in ins[:2])
+        text = (
+            f"The sum overflows {out.dtype} ({number_text(largest(out.dtype))}): the operands reach {ends}."
+        )
         return Explanation(f"{prefix(out.dtype)}overflow", text, OVERFLOW)
     return None
 
@@ -82,8 +87,10 @@ def squared_difference(ins: Sequence[Operand], out: Operand) -> Explanation | No
     """(x - y)² overflows."""
     x, y = ins[:2]
     if (x.abs_max + y.abs_max) ** 2 > largest(out.dtype):
-        ends = f"{number(x.abs_max)} and {number(y.abs_max)}"
-        text = f"(x - y)² overflows {out.dtype} ({number(largest(out.dtype))}): the operands reach {ends}."
+        ends = f"{number_text(x.abs_max)} and {number_text(y.abs_max)}"
+        text = (
+            f"(x - y)² overflows {out.dtype} ({number_text(largest(out.dtype))}): the operands reach {ends}."
+        )
         return Explanation(f"{prefix(out.dtype)}overflow", text, OVERFLOW)
     return None
 
@@ -99,7 +106,7 @@ def power(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         text = f"0 to a negative power = inf: {elements(x.zero)} of {x.tensor} {be_verb(x.zero)} exactly 0."
         return Explanation("pow", text, "Add an epsilon to the base.")
     if out.inf:
-        ends = f"{number(x.abs_max)} and {number(y.max)}"
+        ends = f"{number_text(x.abs_max)} and {number_text(y.max)}"
         return Explanation(
             "pow", f"x ** y overflows {out.dtype}: base and exponent reach {ends}.", OVERFLOW, certain=False
         )

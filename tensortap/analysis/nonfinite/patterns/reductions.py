@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tensortap.core.text import number_text
+
 from ...dtype_limits import largest
 from ...model_graph.op_types import BATCH_NORMS, ops
-from ..explanation import Explanation, be_verb, elements, number
+from ..explanation import Explanation, be_verb, elements
 from ..operand import Operand
 from .unary import OVERFLOW, Check, prefix
 
@@ -21,8 +23,8 @@ def total(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         text = f"inf - inf = NaN: {x.tensor} contains infinities of both signs, which are summed."
         return Explanation("inf - inf", text, "Find the origin of the infinities.")
     if x.abs_max * max(x.finite, 1) > largest(out.dtype):
-        limit = number(largest(out.dtype))
-        what = f"{elements(x.finite)} of {x.tensor} reach {number(x.abs_max)}"
+        limit = number_text(largest(out.dtype))
+        what = f"{elements(x.finite)} of {x.tensor} reach {number_text(x.abs_max)}"
         text = f"The sum overflows {out.dtype} ({limit}): {what}."
         return Explanation(
             f"{prefix(out.dtype)}sum overflow", text, OVERFLOW, certain=x.abs_max * 2 > largest(out.dtype)
@@ -45,8 +47,8 @@ def product_sum(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         return Explanation("inf - inf", text, "Find the origin of the infinities.", certain=False)
     terms = max(min(x.finite, y.finite), 1)
     if x.abs_max * y.abs_max * terms > largest(out.dtype):
-        ends = f"{number(x.abs_max)} and {number(y.abs_max)}"
-        limit = number(largest(out.dtype))
+        ends = f"{number_text(x.abs_max)} and {number_text(y.abs_max)}"
+        limit = number_text(largest(out.dtype))
         text = f"Sums of products overflow {out.dtype} ({limit}): the operands reach {ends}."
         certain = x.abs_max * y.abs_max > largest(out.dtype)
         return Explanation(f"{prefix(out.dtype)}sum overflow", text, OVERFLOW, certain=certain)
@@ -77,7 +79,7 @@ def cross_entropy(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         return Explanation("softmax of inf", text, _MASK)
     classes = x.shape[-1] if x.shape else 0
     if labels.known and classes and (labels.max >= classes or labels.min < 0):
-        span = f"{number(labels.min)}…{number(labels.max)}"
+        span = f"{number_text(labels.min)}…{number_text(labels.max)}"
         text = f"Labels outside 0…{classes - 1} give NaN: {labels.tensor} spans {span}."
         return Explanation(
             "label out of range", text, "Check the number of classes, and padding labels such as -1."
@@ -93,7 +95,7 @@ def normalised(ins: Sequence[Operand], out: Operand) -> Explanation | None:
             "mean of an empty tensor", f"{x.tensor} is empty: its mean and variance are 0/0.", ""
         )
     if x.abs_max > largest(x.dtype) ** 0.5:
-        text = f"The variance overflows: |{x.tensor}| reaches {number(x.abs_max)}."
+        text = f"The variance overflows: |{x.tensor}| reaches {number_text(x.abs_max)}."
         return Explanation(f"{prefix(x.dtype)}overflow", text, OVERFLOW)
     return None
 
@@ -102,7 +104,7 @@ def product(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """A product of many elements overflows."""
     (x, *_) = ins
     if x.abs_max > 1:
-        what = f"|{x.tensor}| reaches {number(x.abs_max)}"
+        what = f"|{x.tensor}| reaches {number_text(x.abs_max)}"
         text = f"The product of {elements(x.size)} overflows {out.dtype}: {what}."
         return Explanation("product overflow", text, "Sum the logarithms instead.", certain=False)
     return None

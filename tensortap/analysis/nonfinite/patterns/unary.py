@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from tensortap.core.text import number_beside, number_text
+
 from ...dtype_limits import exp_limit, largest
-from ..explanation import Explanation, be_verb, elements, number, number_beside
+from ..explanation import Explanation, be_verb, elements
 from ..operand import Operand
 
 Check = Callable[[Sequence[Operand], Operand], Explanation | None]
@@ -16,7 +18,9 @@ def log(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """log(0) = -inf, log(x < 0) = NaN."""
     (x, *_) = ins
     if x.negative and out.nan:
-        what = f"{elements(x.negative)} of {x.tensor} {be_verb(x.negative)} negative (min {number(x.min)})"
+        what = (
+            f"{elements(x.negative)} of {x.tensor} {be_verb(x.negative)} negative (min {number_text(x.min)})"
+        )
         also = f", and {x.zero:,} exactly 0 (log(0) = -inf)" if x.zero else ""
         return Explanation("log of a negative", f"log of a negative number is NaN: {what}{also}.", LOG)
     if x.zero:
@@ -42,7 +46,7 @@ def exp(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     limit = exp_limit(out.dtype)
     if x.max > limit:
         reached = number_beside(x.max, limit)
-        text = f"exp overflows {out.dtype} above {number(limit)}: {x.tensor} goes up to {reached}."
+        text = f"exp overflows {out.dtype} above {number_text(limit)}: {x.tensor} goes up to {reached}."
         return Explanation("exp overflow", text, _EXP)
     return None
 
@@ -55,7 +59,7 @@ def hyperbolic(name: str) -> Check:
         limit = exp_limit(out.dtype) + math.log(2)
         if x.abs_max > limit:
             text = (
-                f"{name} is exp(|x|)/2 there and overflows {out.dtype} above {number(limit)}: "
+                f"{name} is exp(|x|)/2 there and overflows {out.dtype} above {number_text(limit)}: "
                 f"|{x.tensor}| goes up to {number_beside(x.abs_max, limit)}."
             )
             return Explanation("exp overflow", text, _EXP)
@@ -68,7 +72,9 @@ def sqrt(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """sqrt(x < 0) = NaN."""
     (x, *_) = ins
     if x.negative:
-        what = f"{elements(x.negative)} of {x.tensor} {be_verb(x.negative)} negative (min {number(x.min)})"
+        what = (
+            f"{elements(x.negative)} of {x.tensor} {be_verb(x.negative)} negative (min {number_text(x.min)})"
+        )
         return Explanation(
             "sqrt of a negative", f"The square root of a negative number is NaN: {what}.", SQRT
         )
@@ -103,7 +109,7 @@ def square(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     limit = largest(out.dtype) ** 0.5
     if x.abs_max > limit:
         reached = number_beside(x.abs_max, limit)
-        text = f"x² overflows {out.dtype} above {number(limit)}: |{x.tensor}| goes up to {reached}."
+        text = f"x² overflows {out.dtype} above {number_text(limit)}: |{x.tensor}| goes up to {reached}."
         return Explanation(f"{prefix(out.dtype)}overflow", text, OVERFLOW)
     return None
 
@@ -114,7 +120,7 @@ def cast(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     if x.abs_max > largest(out.dtype):
         limit = largest(out.dtype)
         reached = number_beside(x.abs_max, limit)
-        text = f"{out.dtype} ends at {number(limit)}: |{x.tensor}| ({x.dtype}) goes up to {reached}."
+        text = f"{out.dtype} ends at {number_text(limit)}: |{x.tensor}| ({x.dtype}) goes up to {reached}."
         return Explanation(f"{prefix(out.dtype)}overflow", text, OVERFLOW)
     return None
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import TensortapError
+from tensortap.core.text import number_text
 from tensortap.index.query.step_range import StepRange
 from tensortap.index.series.histograms import histograms
 
@@ -217,7 +218,7 @@ def _dropped(view: RunView, roles: Roles, row: int, rate: float, limits: Limits)
     rows = view.rows([tensor] if tensor else [])
     if tensor is not None and len(rows):
         layer = roles.graph.layer[row] or roles.graph.names[row].rpartition("/")[0]
-        text = f"{layer} drops {rate:.3g} of its input at each training step."
+        text = f"{layer} drops {number_text(rate)} of its input at each training step."
         severity: Severity | None = "high" if rate >= limits["high"] else None
         evidence = Evidence(int(rows.step[0]), "dropout rate", rate, limits["rate"])
         yield Hit.at(rows.steps, len(rows.steps), tensor, text, evidence, severity=severity)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tensortap.core.dtypes import Array
+from tensortap.core.text import number_text
 
 from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
@@ -51,7 +52,8 @@ def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
         least=2,
         low=True,
         text=lambda t, value: (
-            f"The gradient of {t.variable or t.name} is {value:.3g} (upper bound of the mean absolute value)."
+            f"The gradient of {t.variable or t.name} is {number_text(value)} "
+            "(upper bound of the mean absolute value)."
         ),
         severity=_for_kernels,
     )
@@ -67,7 +69,7 @@ def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
         if before is None or before is tensor or size < _ARRIVES * limits["mean_abs"]:
             yield hit
             continue
-        text = f"{hit.text[:-1]}; that of {before.variable}, of an earlier layer, is {size:.3g}."
+        text = f"{hit.text[:-1]}; that of {before.variable}, of an earlier layer, is {number_text(size)}."
         yield replace(hit, severity="low", text=text, help=_LOCAL)
     for first, last, steps, one, other in _ends(view, most_of_first=True):
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -205,8 +207,8 @@ def _ratio_hit(
     spike = not low and float(ratio[fired].max()) > SPIKE * limit
     worst = int(np.argmin(np.where(fired, ratio, np.inf)) if low else np.argmax(np.where(fired, ratio, 0.0)))
     text = (
-        f"The gradient of the first layer ({first.variable}) is {ratio[worst]:.3g} times that of the "
-        f"last ({last.variable})."
+        f"The gradient of the first layer ({first.variable}) is {number_text(ratio[worst])} times "
+        f"that of the last ({last.variable})."
     )
     evidence = Evidence(int(steps[worst]), "first/last gradient norm", float(ratio[worst]), limit)
     severity: Severity | None = None if lasting or spike else "medium"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array
-from tensortap.core.text import counted
+from tensortap.core.text import counted, number_text
 
 from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
@@ -103,10 +103,10 @@ def _is_initialised(view: RunView, tensor: TensorRole) -> bool:
 
 
 def _hit(scale: _Scale, count: int, limits: Limits, narrow: TensorRole | None = None) -> Hit:
-    ratio, fits = max((scale.above, f"{scale.most:.3g}"), (scale.below, f"{scale.least:.3g}"))
-    times = f"{ratio:.3g} times" if scale.above > 1 else f"1/{ratio:.3g} of"
+    ratio, fits = max((scale.above, number_text(scale.most)), (scale.below, number_text(scale.least)))
+    times = f"{number_text(ratio)} times" if scale.above > 1 else f"1/{number_text(ratio)} of"
     text = (
-        f"The variance of {scale.tensor.variable} is {scale.variance:.3g} at step {scale.step}, "
+        f"The variance of {scale.tensor.variable} is {number_text(scale.variance)} at step {scale.step}, "
         f"{times} the expected value for shape {'×'.join(map(str, scale.shape))} ({fits})"
     )
     if narrow is not None:

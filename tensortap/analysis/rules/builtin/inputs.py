@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tensortap.core.dtypes import Array
+from tensortap.core.text import number_text
 
 from ...dtype_limits import LARGEST
 from ...model_graph.op_types import BATCH_NORMS, CALLS, CONVOLUTIONS, MATRIX_PRODUCTS, ops
@@ -102,7 +103,10 @@ def input_not_normalised(view: RunView, limits: Limits) -> Iterable[Hit]:
         if not shifted and not far:
             continue
         severity: Severity = "high" if shifted and far and is_sure else "low"
-        text = f"{tensor.name} has mean {mean:.3g} over {samples:,} samples and reaches {extreme:.4g}."
+        text = (
+            f"{tensor.name} has mean {number_text(mean)} over {samples:,} samples "
+            f"and reaches {number_text(extreme)}."
+        )
         yield Hit.at(
             *(rows.steps, len(rows.steps), tensor, text),
             Evidence(int(rows.step[0]), "mean", mean, limits["abs_mean"]),
@@ -140,7 +144,8 @@ def class_imbalance(view: RunView, limits: Limits) -> Iterable[Hit]:
             continue
         ratio = float(counts.max() / counts.min())
         if ratio > limits["ratio"]:
-            text = f"The most frequent label of {tensor.name} is {ratio:.3g} times as frequent as the rarest."
+            times = number_text(ratio)
+            text = f"The most frequent label of {tensor.name} is {times} times as frequent as the rarest."
             evidence = Evidence(int(steps[-1]), "most/least frequent", ratio, limits["ratio"])
             looked_at = f"stored values, the first of {int(np.count_nonzero(rows.kept)):,}"
             yield Hit.at(steps, len(steps), tensor, text, evidence, looked_at=looked_at)
@@ -203,7 +208,7 @@ def _leaked(view: RunView, feature: TensorRole, label: TensorRole, limits: Limit
     if strength[column] >= limits["correlation"]:
         text = (
             f"Column {column} of {feature.name} predicts the label {label.name}: their correlation is"
-            f" {strength[column]:.4g} over {len(values):,} samples."
+            f" {number_text(strength[column])} over {len(values):,} samples."
         )
         evidence = Evidence(steps[0], "correlation", float(strength[column]), limits["correlation"])
         yield Hit.at(np.array(steps), len(steps), feature, text, evidence, looked_at="stored values")

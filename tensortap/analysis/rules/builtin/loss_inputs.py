@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from tensortap.core.text import number_text
+
 from ...model_graph.op_types import constant_number, ops
 from ...model_graph.roles import Roles, Slot
 from ...run_view.run_view import RunView
@@ -115,8 +117,8 @@ def _logits_as_probabilities(view: RunView, roles: Roles) -> Iterator[Hit]:
         first = int(np.flatnonzero(outside)[0])
         low, high = float(rows["min"][first]), float(rows["max"][first])
         text = (
-            f"The loss expects probabilities, but {tensor.name} ranges from {low:.3g} to "
-            f"{high:.3g}: values outside 0 … 1 are clipped and get no gradient."
+            f"The loss expects probabilities, but {tensor.name} ranges from {number_text(low)} to "
+            f"{number_text(high)}: values outside 0 … 1 are clipped and get no gradient."
         )
         steps = np.unique(rows.step[outside])
         evidence = Evidence(int(rows.step[first]), "max", high, 1.0)
@@ -157,9 +159,9 @@ def target_out_of_range(view: RunView, limits: Limits) -> Iterable[Hit]:
                         f"{bounds[0]:g} or more" if np.isinf(bounds[1]) else f"{bounds[0]:g} … {bounds[1]:g}"
                     )
                     text = (
-                        f"The targets {tensor.name} range from {low:.3g} to {high:.3g}, but the "
-                        f"output {graph.names[output[0]]} ({graph.op_type[output[0]]}) can only be "
-                        f"{reach}."
+                        f"The targets {tensor.name} range from {number_text(low)} to "
+                        f"{number_text(high)}, but the output {graph.names[output[0]]} "
+                        f"({graph.op_type[output[0]]}) can only be {reach}."
                     )
                     end = low if low < bounds[0] else high
                     evidence = Evidence(
@@ -192,8 +194,8 @@ def negated_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
         if {sign for sign, _ in found} == {-1} and tensor is not None and len(rows):
             lowest = float(np.nanmin(rows["min"]))
             text = (
-                f"The loss is the negative of a cross-entropy ({rows['mean'][0]:.3g} at step "
-                f"{rows.step[0]}, down to {lowest:.3g}): training makes the predictions worse."
+                f"The loss is the negative of a cross-entropy ({number_text(rows['mean'][0])} at step "
+                f"{rows.step[0]}, down to {number_text(lowest)}): training makes the predictions worse."
             )
             evidence = Evidence(int(rows.step[0]), "loss", lowest, 0.0)
             hit = Hit.at(rows.steps, len(rows.steps), tensor, text, evidence)

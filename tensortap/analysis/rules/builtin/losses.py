@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from tensortap.core.dtypes import Array, is_real_floating
+from tensortap.core.text import number_beside, number_text
 from tensortap.index.run_events import StepLogs
 
 from ...model_graph.roles import Roles, TensorRole, first_input
@@ -127,13 +128,13 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
         # One that explodes scatters more than it grows, by orders of magnitude.
         grew = jumped or end - begin > min(scatter, abs(begin))
         how = "grew" if grew else "fell little" if fell else "stayed"
-        how = f"grew from {loss[0]:.4g} at the first step" if jumped else how
+        how = f"grew from {number_text(loss[0])} at the first step" if jumped else how
         text = (
-            f"The loss {how}: its median was {begin:.4g} over the first third "
-            f"of the steps and is {end:.4g} over the last."
+            f"The loss {how}: its median was {number_text(begin)} over the first third "
+            f"of the steps and is {number_beside(end, begin)} over the last."
         )
         if classes and not grew:
-            guess = f"{math.log(classes):.4g}"
+            guess = number_text(math.log(classes))
             text = (
                 f"{text} Guessing among {classes} classes gives {guess}: check that the labels belong "
                 "to the inputs."
@@ -191,7 +192,7 @@ def large_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
         "loss",
         limits["loss"],
         share=MOSTLY / 5,
-        text=lambda t, value: f"The loss reaches {value:.4g}.",
+        text=lambda t, value: f"The loss reaches {number_text(value)}.",
     )
 
 
@@ -222,8 +223,11 @@ def overfit(view: RunView, limits: Limits) -> Iterable[Hit]:
         one, other = float(np.mean(train[-last:])), float(np.mean(loss[-last:]))
         if one > 0 and (other - one) / one > limits["ratio"]:
             ratio = (other - one) / one
-            above = f"{ratio:.0%}" if ratio < 3 else f"{ratio:.3g} times"
-            text = f"The validation loss is {other:.4g}, {above} above the training loss of {one:.4g}."
+            above = f"{ratio:.0%}" if ratio < 3 else f"{number_text(ratio)} times"
+            text = (
+                f"The validation loss is {number_text(other)}, {above} above "
+                f"the training loss of {number_text(one)}."
+            )
             evidence = Evidence(int(steps[-1]), "(validation - training)/training", ratio, limits["ratio"])
             yield Hit.at(steps, len(steps), tensor, text, evidence)
 
@@ -249,9 +253,10 @@ def _overfit_epochs(epochs: list[StepLogs], tensors: list[TensorRole], limits: L
     rise = (highest - lowest) / lowest if lowest > 0 else 0.0
     if rise > limits["ratio"] and train[last] < train[best] and highest > train[last]:
         since = (
-            f"{lowest:.3g} (epoch {epochs[best].epoch + 1}) to {highest:.3g} (epoch {epochs[last].epoch + 1})"
+            f"{number_text(lowest)} (epoch {epochs[best].epoch + 1}) "
+            f"to {number_text(highest)} (epoch {epochs[last].epoch + 1})"
         )
-        fell = f"from {train[best]:.3g} to {train[last]:.3g}"
+        fell = f"from {number_text(train[best])} to {number_text(train[last])}"
         text = f"The validation loss has risen from {since}, while the training loss fell {fell}."
         evidence = Evidence(epochs[last].step, "validation loss/lowest - 1", rise, limits["ratio"])
         steps = np.array([logs.step for logs in epochs[best + 1 :]])
@@ -287,7 +292,7 @@ def learning_rate(view: RunView, limits: Limits) -> Iterable[Hit]:
             limit,
             low=low,
             share=MOSTLY / 5,  # a schedule that ends in 0 is below every limit at last
-            text=lambda t, value: f"The learning rate is {value:.3g}.",
+            text=lambda t, value: f"The learning rate is {number_text(value)}.",
         )
         for hit in found:
             tensor, value = view.tensors[hit.tensor], hit.evidence[0].value

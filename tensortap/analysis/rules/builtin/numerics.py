@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array
+from tensortap.core.text import number_text
 
 from ...dtype_limits import largest
 from ...nonfinite.nan_report import nan_report
@@ -123,7 +124,9 @@ def float16_overflow(view: RunView, limits: Limits) -> Iterable[Hit]:
             some,
             measure,
             "max |x|",
-            text=lambda t, value: f"{t.name} reaches {value:.5g}, close to or beyond the limit of its dtype.",
+            text=lambda t, value: (
+                f"{t.name} reaches {number_text(value)}, close to or beyond the limit of its dtype."
+            ),
             **options,
         )
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tensortap.core.dtypes import Array
+from tensortap.core.text import number_text
 
 from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
@@ -61,7 +62,7 @@ def weight_update_ratio(view: RunView, limits: Limits) -> Iterable[Hit]:
                 continue
             worst = int(np.argmax(np.where(fired, np.abs(np.log(np.maximum(ratio, 1e-300))), -1)))
             name = tensor.variable or tensor.name
-            text = f"An update of {name} is {ratio[worst]:.3g} times the norm of the weights."
+            text = f"An update of {name} is {number_text(ratio[worst])} times the norm of the weights."
             if not np.isfinite(ratio[worst]):
                 text = f"An update makes elements of {name} infinite that were finite before."
             name = "norm(update)/norm(weight)"
@@ -269,5 +270,5 @@ def large_weights(view: RunView, limits: Limits) -> Iterable[Hit]:
         "max |x|",
         limits["abs_max"],
         share=MOSTLY / 5,
-        text=lambda t, value: f"{t.variable or t.name} reaches {value:.3g}.",
+        text=lambda t, value: f"{t.variable or t.name} reaches {number_text(value)}.",
     )

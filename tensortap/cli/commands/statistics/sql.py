@@ -7,11 +7,12 @@ from datetime import date, datetime, time, timedelta
 from pathlib import Path
 
 from tensortap.core.errors import NotARunError, NotFoundError
+from tensortap.core.text import number_text
 from tensortap.dump.read.runs import find_runs
 from tensortap.importers.resolve import as_logdir
 from tensortap.storage.uri import shown_path
 
-from ...console import cell, console, number_text, print_json, print_table
+from ...console import cell, console, print_json, print_table
 from ...select_run import add_path, print_damage
 
 HELP = "query the statistics of a run with SQL; compact large runs first"
@@ -80,4 +81,4 @@ def _json(value: object) -> object:
 def _text(value: object) -> str:
     if value is None:
         return "NULL"
-    return number_text(value) if isinstance(value, float) else str(value)
+    return number_text(value, 6) if isinstance(value, float) else str(value)
