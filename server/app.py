@@ -57,6 +57,13 @@ def create_app(
         framing: origins that may embed the page, below a separate path; None: none.
         rules: a file of rule settings, reloaded when it changes.
 
+    Example:
+        ```python
+        from tensortap.server import create_app
+
+        app = create_app("logs", token="a long random text", allowed_hosts=["dumps.example.org"])
+        ```
+
     Raises:
         ValueError: one of `allowed_hosts` is not a host name, or there is a replay process but no token.
     """

@@ -54,7 +54,16 @@ def open_logdir(path: str | os.PathLike[str]) -> Log:
 
 
 class Log:
-    """The runs below a log directory. `log.runs["exp1/baseline"]` is a run; `refresh()` reads new data."""
+    """The runs below a log directory. `log.runs["exp1/baseline"]` is a run; `refresh()` reads new data.
+
+    Example:
+        ```python
+        log = tensortap.open("logs")
+        for name, run in log.runs.items():
+            print(name, run.steps[-1])
+        log.refresh()  # finds new runs and new steps
+        ```
+    """
 
     def __init__(self, index: LogIndex) -> None:
         self._index = index

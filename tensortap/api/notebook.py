@@ -65,6 +65,9 @@ def show(logdir: str | os.PathLike[str], *, port: int | None = None) -> Viewer:
     Args:
         port: 6016 or the next free port by default; 0: any free port.
 
+    Returns:
+        The page: `url` opens it in a browser, `close()` stops the server.
+
     Example:
         ```python
         page = tensortap.show("logs", port=0)

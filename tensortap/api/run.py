@@ -35,7 +35,19 @@ _FACTS = ("host", "command", "python")  # of a run's info, in a notebook
 
 
 class Run:
-    """One run of a log directory; `refresh()` reads new data."""
+    """One run of a log directory; `refresh()` reads new data.
+
+    Example:
+        ```python
+        run = tensortap.open("logs").runs["numpy"]
+        print(run.steps, run.tensors)
+        means = run.history("weights:0")["mean"]  # float64, one per snapshot
+        assert len(run.find(where="nan > 0")) == 0
+        ```
+
+    Raises:
+        NotARunError: on access, if nothing of the run can be read.
+    """
 
     def __init__(self, log: LogIndex, run_id: str, name: str) -> None:
         self._log, self._id = log, run_id

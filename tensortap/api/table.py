@@ -26,6 +26,16 @@ class Table:
 
     Iteration yields rows. `to_arrow()`, `to_pandas()` and `to_polars()` return tables and data frames,
     `plot()` a figure of statistics over steps.
+
+    Example:
+        ```python
+        table = tensortap.open("logs").runs["numpy"].history("weights:0")
+        print(table.columns, table[0]["step"], table["max"].max())
+        table.to_arrow()
+        ```
+
+    Raises:
+        NotFoundError: `table["name"]`, if there is no such column; the hint names close ones.
     """
 
     def __init__(

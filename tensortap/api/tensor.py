@@ -39,6 +39,17 @@ class Tensor:
             without a graph.
         time: time of capture, in seconds since 1970.
         kept: whether the value is stored.
+
+    Example:
+        ```python
+        tensor = tensortap.open("logs").runs["numpy"].tensor("weights:0", step=0)
+        print(tensor.shape, tensor.dtype, tensor.summary.mean)
+        print(tensor[0, 1:])
+        ```
+
+    Raises:
+        SelectionError: `tensor[…]`, if the selection does not fit the shape.
+        ValueNotKeptError: the value is missing. DamagedError: its checksum is wrong.
     """
 
     def __init__(self, run: RunIndex, snapshot: Snapshot) -> None:
@@ -208,7 +219,15 @@ def _part_text(part: object) -> str:
 
 
 class Tensors(Sequence[Tensor]):
-    """A sequence of tensors. `table()` returns their statistics as columns."""
+    """A sequence of tensors. `table()` returns their statistics as columns.
+
+    Example:
+        ```python
+        tensors = tensortap.open("logs").runs["numpy"].find("weights")
+        print([tensor.name for tensor in tensors])
+        print(tensors.table()["abs_max"])
+        ```
+    """
 
     def __init__(self, run: RunIndex, rows: np.ndarray[Any, np.dtype[Any]]) -> None:
         self._run, self._rows = run, rows

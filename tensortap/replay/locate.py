@@ -45,6 +45,19 @@ def _why_unrecorded(run_dir: Path) -> list[str]:
 def locate(path: Path, step: int | None, call: int | None) -> Path:
     """Path of a bundle, or folder of a recording. The default is the last step and its last call.
 
+    Args:
+        path: a run, or a bundle, which is returned as it is.
+        step: the recorded step; None: the last.
+        call: number of the call in that step, from 0; None: the last.
+
+    Example:
+        ```python
+        from pathlib import Path
+        from tensortap.replay import locate
+
+        print(locate(Path("logs/recorded"), step=0, call=None))
+        ```
+
     Raises:
         NotFoundError: the step was not recorded; the hint lists the recorded steps.
     """
@@ -82,6 +95,15 @@ def locate_beside(source: Path, step: int, run: str) -> Path:
 
 def open_recording(path: Path) -> Recording:
     """Open the recording in a folder or bundle.
+
+    Example:
+        ```python
+        from pathlib import Path
+        from tensortap.replay import locate, open_recording
+
+        recording = open_recording(locate(Path("logs/recorded"), step=0, call=None))
+        print(recording.step, recording.function)
+        ```
 
     Raises:
         DamagedError, NotFoundError, FormatVersionError: it cannot be read.

@@ -32,6 +32,15 @@ def restore_variables(recording: Recording, model: Any) -> list[str]:
     Returns:
         Paths of recorded variables that the model lacks, e.g. of metrics and losses.
 
+    Example:
+        ```python
+        from pathlib import Path
+        from tensortap.replay import locate, open_recording, restore_variables
+
+        recording = open_recording(locate(Path("logs/recorded"), step=0, call=None))
+        restore_variables(recording, model)
+        ```
+
     Raises:
         NotFoundError: the recording lacks one of the model's own variables.
         InvalidValueError: a shape or dtype differs; nothing is changed then.

@@ -53,8 +53,15 @@ class GraphIndex:
         table: nodes from `RunReader.graph_table`; None for a graph that was not recorded.
         about: its other results.
         captured: names of the captured nodes.
-        slots_of: (dtype, shape as JSON) of a captured node's output slots, as far as known; asked for the
-            nodes that are not in the table only, which mostly are none.
+        slots_of: (dtype, shape as JSON) of a captured node's output slots, as far as known. Called only for
+            nodes that are not in the table.
+
+    Example:
+        ```python
+        graph = tensortap.open("logs").runs["recorded"].graph()
+        row = next(row for row in range(len(graph)) if graph.op_type[row] == "MatMul")
+        print(graph.names[row], graph.layer[row])
+        ```
     """
 
     def __init__(

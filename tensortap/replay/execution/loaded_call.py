@@ -45,7 +45,20 @@ class CallResult:
 
 
 class LoadedCall:
-    """A recorded call whose functions are registered under unique names until `close`.
+    """A recorded call whose functions are registered under unique names until `close`. A context manager.
+
+    Example:
+        ```python
+        from pathlib import Path
+        from tensortap.replay import locate, open_recording
+        from tensortap.replay.execution.loaded_call import LoadedCall
+
+        recording = open_recording(locate(Path("logs/recorded"), step=0, call=None))
+        with LoadedCall(recording) as call:
+            result = call.run(lambda tensor: tensor.op_type == "MatMul")
+        for tensor, visit, array in result.tensors:
+            print(tensor.name, visit, array.shape)
+        ```
 
     Raises:
         DamagedError: the library cannot be read, lacks the function, or is invalid for TensorFlow; this may
