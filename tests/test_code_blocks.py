@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from documents import DOCUMENTS, Block, blocks
+from documents import DOCUMENTS, OUTSIDE, Block, blocks
 
 TESTS = Path(__file__).parent
 PYTHON = {  # document -> the test that runs all its Python
@@ -23,20 +23,23 @@ PYTHON = {  # document -> the test that runs all its Python
     "tutorial.md": "test_tutorial.py",
 }
 TOML = {"problems.md": "cli/test_documented_code.py"}
-NO_CODE = {  # (document, how the block begins): layouts, addresses, figures, printed text, what needs Slurm
-    ("diff.md", "$ tensortap diff logs/first"),
+PRINTED = {  # (document, how the block begins) -> the test that compares it with what is printed
+    ("diff.md", "$ tensortap diff logs/first"): "cli/test_sample_outputs.py",
+    ("hunts.md", "$ tensortap "): "cli/test_hunts.py",
+    ("problems.md", "$ tensortap nan demo-logs/digits-nan"): "cli/test_sample_outputs.py",
+    ("replay.md", "not finite after the step"): "cli/test_sample_outputs.py",
+    ("server.md", "tensortap serves logs at"): "cli/test_documented_code.py",
+    ("tutorial.md", "first, step 28"): "test_tutorial.py",
+}
+NO_CODE = {  # (document, how the block begins): Slurm, a layout, an address, figures of a benchmark
     ("how-to/run-on-a-cluster.md", "from dask_jobqueue import"),
-    ("hunts.md", "$ tensortap "),  # compared with what is printed: cli/test_hunts.py
     ("import.md", "dumps/step_12/dense/kernel.npy"),
     ("page.md", "#run="),
-    ("problems.md", "$ tensortap nan demo-logs/digits-nan"),
-    ("replay.md", "not finite after the step"),
-    ("server.md", "tensortap serves logs at"),  # compared: cli/test_documented_code.py
     ("store.md", " " * 40 + "1  "),
-    ("tutorial.md", "first, step 28"),  # compared: test_tutorial.py
 }
-# Lines of a shell: `tensortap …` is test_documented_commands.py's, `curl` test_documented_code.py's, the
-# targets of make are looked up here; the others need another machine, an engine or a terminal.
+# Lines of a shell: `tensortap …` is run by the two test_documented_commands.py, `curl` by
+# test_documented_code.py. The targets of make are looked up here. The others need another machine, an engine
+# or a terminal.
 SHELL = r"tensortap |make\b|docker (run|compose|build) |kubectl "
 SHELL += r"|ssh |curl |python (-[mc]|train\.py|fixed\.py)|export |echo "
 BLOCKS = [block for document in DOCUMENTS for block in blocks(document)]
@@ -50,7 +53,9 @@ def test_a_block_is_run_or_no_code(block: Block) -> None:
         assert block.document in TOML, "name the test that reads it"
     else:
         assert block.language in (None, "text"), "a fence says its language"
-        if not any(block.document == name and block.text.startswith(begin) for name, begin in NO_CODE):
+        if not any(
+            block.document == name and block.text.startswith(begin) for name, begin in {*NO_CODE, *PRINTED}
+        ):
             lines = [line for line in block.text.splitlines() if line]
             assert lines and [line for line in lines if not re.match(SHELL, line)] == []
 
@@ -64,12 +69,26 @@ def test_what_is_named_is_there() -> None:
     for document, test in {**PYTHON, **TOML}.items():
         assert document.rstrip("/") in (TESTS / test).read_text(encoding="utf-8") or document == "hunts.md"
         assert any(block.document.startswith(document) and block.language for block in BLOCKS), document
-    for document, begin in NO_CODE:
+    for document, begin in {*NO_CODE, *PRINTED}:
         assert any(block.document == document and block.text.startswith(begin) for block in BLOCKS), begin
+    for test in PRINTED.values():
+        assert (TESTS / test).exists(), test
+
+
+def test_the_other_documents_only_show_layouts() -> None:
+    """FORMAT.md, ARCHITECTURE.md and server/http_api.md: no program, and no command but those of `make`."""
+    for block in (block for name in OUTSIDE for block in blocks(name)):
+        lines = [line for line in block.text.splitlines() if re.match(SHELL, line)]
+        assert (
+            block.language in (None, "text") and [line for line in lines if not line.startswith("make")] == []
+        )
 
 
 def test_the_targets_of_make_are_there() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (TESTS.parent / "Makefile").read_text(), re.MULTILINE))
-    lines = [line for block in BLOCKS for line in block.text.splitlines() if line.startswith("make ")]
+    contributing = [*BLOCKS, *blocks("CONTRIBUTING.md")]
+    lines = [
+        line for block in contributing for line in block.text.splitlines() if re.match(r"make +\w", line)
+    ]
     assert len(lines) >= 3
     assert {line.split()[1] for line in lines} <= targets

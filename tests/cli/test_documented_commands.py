@@ -18,8 +18,12 @@ from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 
 Run = Callable[..., tuple[int, str, str]]
-# The others train, serve, or need a running job or a recorded step: see their own tests.
-RUN = ("ls", "show", "nan", "rules", "ledger", "info", "check", "export", "diff", "import", "prune", "sql")
+# Of the others, `replay`, `step` and `bundle` are run by tests/replay/test_documented_commands.py, `demo` by
+# test_sample_outputs.py, and `serve` by test_documented_code.py.
+RUN = (
+    *("ls", "show", "nan", "rules", "ledger", "info", "check", "export", "diff", "import", "prune", "sql"),
+    *("compact", "story"),
+)
 STEPS = 31
 
 
@@ -36,7 +40,7 @@ def documented() -> list[str]:
             match = re.match(r"(?: {4}|\$ )?(tensortap [a-z].*)", line)
             if match and (line.startswith((" ", "$")) or "`" not in line):
                 found.setdefault(_plain(match[1]))
-    return [line for line in found if "://" not in line and not line.startswith("tensortap serves")]
+    return [line for line in found if not line.startswith("tensortap serves")]
 
 
 LINES = documented()
@@ -91,7 +95,7 @@ def write_run(logdir: Path, run: str) -> None:
                 writer.log(f"{node.name}:0", value, step=step, graph=graph, keep="value")
 
 
-@pytest.mark.parametrize("line", [line for line in LINES if line.split()[1] in RUN])
+@pytest.mark.parametrize("line", [line for line in LINES if line.split()[1] in RUN and "://" not in line])
 def test_it_runs(line: str, run: Run, logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(logs)
     arguments = arguments_of(line)
@@ -103,3 +107,14 @@ def test_it_runs(line: str, run: Run, logs: Path, monkeypatch: pytest.MonkeyPatc
     differ = arguments[0] == "diff" or "--fail-on" in line or "dense_2" in line
     assert status == 0 or (status == 1 and differ and not err), err
     assert out or "--out" in line
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if line.split()[1] == "watch"])
+def test_a_running_job_gets_a_watch(
+    line: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = arguments_of(line)
+    with DumpWriter("logs", arguments[1].removeprefix("logs/")):
+        status, out, err = run(*arguments)
+    assert (status, err) == (0, "") and out

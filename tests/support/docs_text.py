@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from documents import ALL_DOCUMENTS, DOCUMENTS
+from documents import ALL_DOCUMENTS
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -58,7 +58,9 @@ def _plain(tokens: list[Token]) -> str:
 
 def words_of(document: str) -> int:
     """Words of its prose and tables; code blocks are none."""
-    text = re.sub(r"^ *```.*?^ *```", "", DOCUMENTS[document].read_text(encoding="utf-8"), flags=re.M | re.S)
+    text = re.sub(
+        r"^ *```.*?^ *```", "", ALL_DOCUMENTS[document].read_text(encoding="utf-8"), flags=re.M | re.S
+    )
     text = "\n".join(line for line in text.splitlines() if not re.match(r"    \S", line))
     return len(re.findall(r"\w[\w'’.:/=-]*", text))
 

@@ -32,7 +32,7 @@ class Block:
 
 def blocks(document: str) -> list[Block]:
     """Those of a document, `README.md` or a path in docs/."""
-    parsed = MarkdownIt().parse(DOCUMENTS[document].read_text(encoding="utf-8"))
+    parsed = MarkdownIt().parse(ALL_DOCUMENTS[document].read_text(encoding="utf-8"))
     return [
         Block(document, token.map[0] + 1, token.info if token.type == "fence" else None, token.content)
         for token in parsed
