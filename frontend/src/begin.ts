@@ -3,7 +3,7 @@ import { prepareWorker } from './layout/client';
 import { modelPicture } from './state/page/preferences';
 import { chooseProvider } from './state/provider';
 
-/** Begins what takes longest and needs little code: the first requests, and the worker that lays out the graph. */
+/** Starts what takes longest and needs little code: the first requests, and the layout worker. */
 export function begin(): Promise<Provider> {
   prepareWorker();
   return chooseProvider(modelPicture.peek());

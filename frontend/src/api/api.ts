@@ -55,7 +55,7 @@ export interface SnapshotKey {
   visit: number;
 }
 
-/** The typed face of a provider: one method an address of server/http_api.md. */
+/** The typed methods of a provider: one per address of server/http_api.md. */
 export class Api {
   constructor(private readonly provider: Provider) {}
 
@@ -67,7 +67,7 @@ export class Api {
     return this.json('changes', { since }, signal);
   }
 
-  /** With a graph, `steps` are those at which it was captured. */
+  /** With a graph, `steps` are those with snapshots of it. */
   run(run: string, graph: string | null, signal?: AbortSignal): Promise<RunDetail> {
     return this.json(`runs/${pathOf(run)}`, { graph }, signal);
   }
@@ -95,12 +95,12 @@ export class Api {
     return decodeTimeline(await this.provider.bytes(`runs/${pathOf(run)}/graphs/${pathOf(graph)}/timeline`, query, signal));
   }
 
-  /** How a statistic of some nodes, given by their rows, moves over the steps. */
+  /** How a statistic of some nodes (rows) changes over the steps. */
   async nodeTrends(run: string, graph: string, query: Query, signal?: AbortSignal): Promise<Map<number, NodeTrend>> {
     return decodeNodeTrends(await this.provider.bytes(`runs/${pathOf(run)}/graphs/${pathOf(graph)}/trends`, query, signal));
   }
 
-  /** Between which numbers a statistic lies over all steps of a graph. */
+  /** Range of a statistic over all steps of a graph. */
   async statisticRange(run: string, graph: string, query: Query, signal?: AbortSignal): Promise<ValueRange> {
     return readRange(await this.json<WireRange>(`runs/${pathOf(run)}/graphs/${pathOf(graph)}/range`, query, signal));
   }
@@ -115,7 +115,7 @@ export class Api {
     return { ...page, rows: page.rows.map(readSnapshot) };
   }
 
-  /** Where that list holds a tensor at a step, counted from 0; null where it does not. */
+  /** Position of a tensor at a step in that list, from 0; null if it is not in it. */
   async snapshotPlace(run: string, query: Query, at: { tensor: string; step: number }, signal?: AbortSignal): Promise<number | null> {
     const asked = { ...query, trend: null, samples: false, histograms: false, limit: 0, at: at.tensor, at_step: at.step };
     return (await this.json<{ place: number | null }>(`runs/${pathOf(run)}/snapshots`, asked, signal)).place;
@@ -140,18 +140,18 @@ export class Api {
       return decodeNpy(await this.provider.bytes(path, valueQuery(key, selection, 'npy'), signal));
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 400) throw error;
-      const answer = await this.json<WireValue>(path, valueQuery(key, selection, 'json'), signal); // 400 again, if it is not for the format
+      const answer = await this.json<WireValue>(path, valueQuery(key, selection, 'json'), signal); // 400 again, unless the error is about the format
       if (answer.dtype !== 'string') throw error;
       return readTextValue(answer);
     }
   }
 
-  /** Where the browser downloads a value from. */
+  /** Address from which the browser downloads a value. */
   valueHref(key: SnapshotKey, selection: string, format: 'npy' | 'csv'): string {
     return this.provider.href(`runs/${pathOf(key.run)}/value`, valueQuery(key, selection, format));
   }
 
-  /** The answers that a story of a run holds; `also`: tensors that come first, and steps that are held in any case. */
+  /** The answers for a story of a run; `also`: tensors to put first, and steps to include. */
   story(run: string, also: { tensors: readonly string[]; steps: readonly number[] }, signal?: AbortSignal): Promise<StoryFile> {
     return this.json(`runs/${pathOf(run)}/story`, { tensors: also.tensors.join('\n'), also: also.steps.join() }, signal);
   }
@@ -171,7 +171,7 @@ export class Api {
     return readLogs(wire);
   }
 
-  /** Where the largest or the smallest element of a value is, or where its first zeros are. */
+  /** Position of the largest or smallest element of a value, or of its first zeros. */
   elements(key: SnapshotKey, find: 'zero' | 'max' | 'min', limit: number, signal?: AbortSignal): Promise<FoundElements> {
     const { run, graph, worker, tensor, step, visit } = key;
     return this.json(`runs/${pathOf(run)}/elements`, { tensor, step, visit, graph, worker, find, limit }, signal);
@@ -182,12 +182,12 @@ export class Api {
     return (await this.json<{ batches: StepBatch[] }>(`runs/${pathOf(run)}/batch`, { step }, signal)).batches;
   }
 
-  /** File names or ids that contain a text. */
+  /** File names or ids that contain the text. */
   samples(run: string, of: SampleKind, part: string, signal?: AbortSignal): Promise<SamplePage> {
     return this.json(`runs/${pathOf(run)}/samples`, { of, part }, signal);
   }
 
-  /** The steps that one sample, or samples of one file, fed. */
+  /** The steps that used one sample, or samples of one file. */
   async stepsFedBy(run: string, of: SampleKind, text: string, signal?: AbortSignal): Promise<number[]> {
     const query = of === 'files' ? { file: text } : { id: text };
     return (await this.json<{ steps: number[] }>(`runs/${pathOf(run)}/batches`, query, signal)).steps;
@@ -197,7 +197,7 @@ export class Api {
     return (await this.json<{ text: string }>(`runs/${pathOf(run)}/source`, { file }, signal)).text;
   }
 
-  /** Where in the program the graph's nodes were made. */
+  /** Source lines that created the graph's nodes. */
   sources(run: string, graph: string, signal?: AbortSignal): Promise<SourceMap> {
     return this.json(`runs/${pathOf(run)}/graphs/${pathOf(graph)}/sources`, {}, signal);
   }
@@ -206,7 +206,7 @@ export class Api {
     return this.json(`runs/${pathOf(run)}/problems`, {}, signal);
   }
 
-  /** What rules found; `working` while the server still looks. */
+  /** Findings of the rules; `working` while the server still checks. */
   findings(run: string, signal?: AbortSignal): Promise<Findings> {
     return this.json(`runs/${pathOf(run)}/findings`, {}, signal);
   }
@@ -216,42 +216,42 @@ export class Api {
     return this.json(`runs/${pathOf(run)}/nan`, {}, signal);
   }
 
-  /** Which gradients are exactly zero, and which updates are rounded away. */
+  /** Gradients that are exactly zero, and updates lost to rounding. */
   ledger(run: string, signal?: AbortSignal): Promise<LedgerAnswer> {
     return this.json(`runs/${pathOf(run)}/ledger`, {}, signal);
   }
 
-  /** Two runs compared; `working` while the server still does. */
+  /** Comparison of two runs; `working` while the server still compares. */
   comparison(query: Query, signal?: AbortSignal): Promise<ComparisonAnswer> {
     return this.json('diff', query, signal);
   }
 
-  /** The run that is best compared with this one, or null. */
+  /** The most similar run, or null. */
   mostSimilarRun(run: string, signal?: AbortSignal): Promise<{ run: string | null; common: number }> {
     return this.json(`runs/${pathOf(run)}/most-similar`, {}, signal);
   }
 
-  /** Where the browser downloads a comparison from. */
+  /** Address from which the browser downloads a comparison. */
   comparisonHref(query: Query): string {
     return this.provider.href('diff', query);
   }
 
-  /** Where two values of a tensor are farthest apart. */
+  /** Position of the largest difference between two values of a tensor. */
   worstDifference(query: Query, signal?: AbortSignal): Promise<{ index: number[] }> {
     return this.json('diff/worst', query, signal);
   }
 
-  /** Where an image shows one side of a compared tensor, or their difference. */
+  /** Address of an image of one side of a compared tensor, or of their difference. */
   differenceHref(query: Query): string {
     return this.provider.href('diff/value', query);
   }
 
-  /** Steps that can be run again. */
+  /** Recorded steps, which can be replayed. */
   recordings(run: string, signal?: AbortSignal): Promise<Recordings> {
     return this.json(`runs/${pathOf(run)}/recordings`, {}, signal);
   }
 
-  /** Tensors of a recorded step; ask again while `working`. `tensors` null: all. */
+  /** Tensors of a recorded step; request again while `working`. `tensors` null: all. */
   async compute(
     run: string,
     recording: string,
@@ -262,7 +262,7 @@ export class Api {
     return (await this.provider.post(`replay/${pathOf(run)}/compute`, { recording, changes: pairs, tensors })) as ReplayAnswer<Computed>;
   }
 
-  /** Tests the logic of a recorded step; ask again while `working`. */
+  /** Tests the logic of a recorded step; request again while `working`. */
   async testLogic(run: string, recording: string, test: string): Promise<ReplayAnswer<LogicResult>> {
     return (await this.provider.post(`replay/${pathOf(run)}/test`, { recording, test })) as ReplayAnswer<LogicResult>;
   }
@@ -271,7 +271,7 @@ export class Api {
     await this.provider.post(`replay/${pathOf(run)}/cancel`, {});
   }
 
-  /** Those that are saved beside the run; saved first, if some are given. */
+  /** What-ifs stored beside the run; saves the given ones first. */
   async whatIfs(run: string, recording: string, save?: SavedWhatIfs): Promise<SavedWhatIfs> {
     const body = save === undefined ? { recording } : { recording, what_ifs: save };
     return ((await this.provider.post(`replay/${pathOf(run)}/what-ifs`, body)) as { what_ifs: SavedWhatIfs }).what_ifs;

@@ -27,7 +27,7 @@ export interface WireHistory {
   columns: Record<string, unknown[]>;
 }
 
-/** Columns to rows: a chart reads columns, but everything else (visits, workers, the current step) reads rows. */
+/** Columns to rows: charts read columns, everything else (iterations, workers, the current step) reads rows. */
 export function readHistory(wire: WireHistory): History {
   const { columns, tensor, graph } = wire;
   const names = Object.keys(columns);
@@ -69,7 +69,7 @@ export function readRange({ least, low, high, largest, zeros }: WireRange): Valu
   return { least: toNumber(least), low: toNumber(low), high: toNumber(high), largest: toNumber(largest), zeros };
 }
 
-/** A value as `format=json` answers it. */
+/** A value in the answer to `format=json`. */
 export interface WireLogs {
   step: number[];
   epoch: number[];
@@ -94,7 +94,7 @@ export interface WireValue {
   data: unknown;
 }
 
-/** Text out of JSON: an .npy file pads strings with NUL, so those that end in one are answered as JSON only. */
+/** Text from JSON: .npy pads strings with NUL, so strings that end in NUL are only answered as JSON. */
 export function readTextValue({ shape, data }: WireValue): NpyArray {
   const flat = Array.isArray(data) ? data.flat(Number.POSITIVE_INFINITY) : [data];
   return { kind: 'S', shape, values: flat.map((text) => shortened(String(text))) };

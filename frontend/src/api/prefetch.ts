@@ -1,38 +1,36 @@
 /**
- * Requests that the page is sure to make, begun before anything is drawn: the list of runs, the run, its graph. Each of them
- * names the next one, and waiting for the page to be drawn in between takes longer than the answers themselves.
- *
- * What else the page asks for meanwhile waits until the graph is there: a server that looks for problems at the same time
- * took twice as long for the first picture of 200,000 nodes.
+ * Requests that the page always makes, sent before anything is drawn: the list of runs, the run, its graph. Each names the next one;
+ * drawing the page in between would take longer than the answers. Other requests wait for the graph: a server that searched for problems
+ * at the same time took twice as long for the first picture of 200,000 nodes.
  */
 
 import { resolveRunId } from '../model/run/link_errors';
 import type { RunDetail, RunList } from '../model/wire/answers';
 import { type Provider, pathOf, type Query, queryText } from './provider';
 
-/** An answer nobody took so long after it came would no longer be news; one that is still on its way is. */
+/** An unused answer is stale after this time; a pending one is not. */
 const EXPIRY_MS = 5000;
-/** A graph that takes longer keeps nothing else waiting. */
+/** Other requests do not wait longer than this for the graph. */
 const GRAPH_FIRST_MS = 2000;
 
-/** Ids that the server hands out end in eight hexadecimal digits. */
+/** Ids of the server end in eight hexadecimal digits. */
 const ENDS_LIKE_AN_ID = /-[0-9a-f]{8}$/;
 
-/** What the address asks for; null for what is best by default. */
+/** What the address requests; null for the default. */
 interface FirstRequest {
   readonly run: string | null;
   readonly graph: string | null;
 }
 
 export class Prefetch implements Provider {
-  /** Fulfilled once the graph is asked for, or a request before it failed. */
+  /** Resolved when the graph is requested, or an earlier request failed. */
   readonly underWay: Promise<void>;
-  /** The graph's answer; undefined where there is none. */
+  /** The graph's answer; undefined if there is none. */
   readonly graph: Promise<ArrayBuffer | undefined>;
-  /** Fulfilled once the graph's answer is there, will not come, or is late. */
+  /** Resolved when the graph's answer arrived, failed, or is late. */
   private readonly graphThere: Promise<unknown>;
   private readonly begun = new Map<string, Promise<unknown>>();
-  /** When answers came. */
+  /** When answers arrived. */
   private readonly came = new Map<string, number>();
 
   constructor(
@@ -40,7 +38,7 @@ export class Prefetch implements Provider {
     wanted: FirstRequest,
     private readonly now: () => number = () => performance.now(),
   ) {
-    // A failure is reported to whoever asks for the answer.
+    // The caller that uses the answer reports a failure.
     const begun = this.begin(wanted).catch(() => undefined);
     this.underWay = begun.then(() => undefined);
     this.graph = begun.then((graph) => graph?.answer).catch(() => undefined);
@@ -68,10 +66,10 @@ export class Prefetch implements Provider {
     return this.provider.href(path, query);
   }
 
-  /** The graph's answer; in an object, because waiting for this one is not waiting for that one. */
+  /** The graph's answer, wrapped in an object so that awaiting the wrapper does not await the answer. */
   private async begin({ run, graph }: FirstRequest): Promise<{ answer: Promise<ArrayBuffer> } | undefined> {
     const list = this.keep<RunList>('runs', this.provider.json('runs'));
-    // A name is asked for by the id that the list gives it; an id needs not wait for the list.
+    // A name must wait for the list, which has its id; an id need not.
     const id = run !== null && ENDS_LIKE_AN_ID.test(run) ? run : idOf(run, await list);
     if (id === undefined) return undefined;
     const path = `runs/${pathOf(id)}`;
@@ -89,7 +87,7 @@ export class Prefetch implements Provider {
     return answer as Promise<T>;
   }
 
-  /** Hands out an answer once. */
+  /** Returns an answer once. */
   private take<T>(key: string): Promise<T> | undefined {
     for (const [other, at] of this.came) if (this.now() - at > EXPIRY_MS) this.begun.delete(other);
     const answer = this.begun.get(key);
@@ -98,7 +96,7 @@ export class Prefetch implements Provider {
   }
 }
 
-/** The newest run, or the one that is called so; undefined where there is none. */
+/** The newest run, or the run with this name; undefined if there is none. */
 function idOf(run: string | null, { runs }: RunList): string | undefined {
   const id = run === null ? runs[0]?.id : resolveRunId(run, runs);
   return runs.some((entry) => entry.id === id) ? id : undefined;

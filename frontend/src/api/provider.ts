@@ -2,17 +2,17 @@
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
 
-/** Where the page's data comes from: the server (`HttpProvider`), or made-up runs (mock/). Paths are those of server/http_api.md without `api/`. */
+/** Source of the page's data: the server (`HttpProvider`), or mock runs (mock/). Paths are those of server/http_api.md without `api/`. */
 export interface Provider {
   json(path: string, query?: Query, signal?: AbortSignal): Promise<unknown>;
   bytes(path: string, query?: Query, signal?: AbortSignal): Promise<ArrayBuffer>;
   /** Below `replay/`: makes the server compute, cancel or save. */
   post(path: string, body: unknown, signal?: AbortSignal): Promise<unknown>;
-  /** An address that a link or an image can use. */
+  /** An address for a link or an image. */
   href(path: string, query?: Query): string;
 }
 
-/** A request that failed, worded for people. `status` 0: no answer at all. */
+/** A failed request, worded for users. `status` 0: no answer. */
 export class ApiError extends Error {
   override name = 'ApiError';
 
@@ -25,7 +25,7 @@ export class ApiError extends Error {
   }
 }
 
-/** A request that nobody answered: it is asked again once somebody does. */
+/** A request without an answer; it is repeated when the server answers again. */
 export class NoAnswer extends ApiError {
   constructor(hint: string) {
     super(0, 'The server does not answer.', hint);
@@ -42,12 +42,12 @@ export function queryText(query: Query = {}): string {
   return text === '' ? '' : `?${text}`;
 }
 
-/** A name as path segments: its slashes stay. */
+/** A name as path segments; its slashes stay. */
 export function pathOf(name: string): string {
   return name.split('/').map(encodeURIComponent).join('/');
 }
 
-/** Asks the server that the page came from; addresses are relative to the page, so any path prefix works. */
+/** Requests go to the page's own server; addresses are relative to the page, so any path prefix works. */
 export class HttpProvider implements Provider {
   private readonly base = new URL('api/', document.baseURI);
 
@@ -64,7 +64,7 @@ export class HttpProvider implements Provider {
   }
 
   async post(path: string, body: unknown, signal?: AbortSignal): Promise<unknown> {
-    // Neither header can be sent by a form or a link of another site.
+    // A form or link of another site can send neither header.
     const headers = { 'Content-Type': 'application/json', 'X-Tensortap-Replay': '1' };
     return (await this.request(path, undefined, signal, { method: 'POST', headers, body: JSON.stringify(body) })).json();
   }

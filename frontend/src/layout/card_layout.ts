@@ -1,4 +1,4 @@
-/** Coordinates of the layer view: cards in data flow order, open layers as frames around theirs, edges that run on through frames. */
+/** Coordinates of the layer view: cards in data flow order, expanded layers as frames, edges that continue through frames. */
 
 import type { Item, Level } from '../model/layers/folding';
 import { FOLDING, type Folding } from './layered/layered_input';
@@ -24,7 +24,7 @@ export interface CardPicture {
 }
 
 export interface PlacedEdge {
-  /** Keys of the items that it joins; empty at the border of a frame. */
+  /** Keys of the connected items; empty at the border of a frame. */
   readonly from: string;
   readonly to: string;
   /** x, y, x, y, … */
@@ -40,7 +40,7 @@ export const FRAME_TITLE = 26;
 const PADDING = 16;
 const PORT = 2;
 
-/** Places all items; `sizeOf` says how large a card is drawn, `folding` when and how a long chain of them is cut into columns. */
+/** Places all items; `sizeOf` returns the drawn size of a card, `folding` says how long chains are cut into columns. */
 export function placeCards(level: Level, sizeOf: (item: Item) => CardSize, folding = FOLDING): CardPicture {
   const out: Parts = { cards: [], frames: [], edges: [] };
   const placed = placeLevel(level, sizeOf, false, folding);
@@ -57,10 +57,10 @@ interface Parts {
 interface PlacedLevel {
   readonly width: number;
   readonly height: number;
-  /** Where edges from outside enter, and leave. */
+  /** Where edges from outside enter and leave. */
   readonly inX: number;
   readonly outX: number;
-  /** Writes everything to its place in the picture. */
+  /** Writes all coordinates relative to the whole picture. */
   readonly emit: (out: Parts, left: number, top: number, depth: number) => void;
 }
 
@@ -69,7 +69,7 @@ function placeLevel(level: Level, sizeOf: (item: Item) => CardSize, framed: bool
   const inside = items.map((item) => (item.inside ? placeLevel(item.inside, sizeOf, true, folding) : null));
   const sizes = items.map((item, i): CardSize => inside[i] ?? sizeOf(item));
   const [entries, exits] = framed ? [level.entries, level.exits] : [[], []];
-  // What comes from outside enters by one point at the top, what leaves by one at the bottom.
+  // Edges from outside enter at one point at the top, and leave at one at the bottom.
   const enter = entries.length > 0 ? sizes.push({ width: PORT, height: PORT }) - 1 : -1;
   const leave = exits.length > 0 ? sizes.push({ width: PORT, height: PORT }) - 1 : -1;
   const edges = [...level.edges, ...entries.map((to) => [enter, to] as const), ...exits.map((from) => [from, leave] as const)];

@@ -1,39 +1,39 @@
-/** Talks to the layout worker. One client a graph: closing it ends the worker and all it was doing. */
+/** Talks to the layout worker. One client per graph: closing it ends the worker and its work. */
 
 import { callerRows, type GraphData } from '../model/wire/graph';
 import { type LayersReply, type LayoutReply, type LayoutRequest, loadRequest, plainGraph } from './messages';
 import { startWorker } from './start_worker';
 
-/** A worker that waits for the next graph: starting one takes a tenth of a second. */
+/** A spare worker for the next graph: starting one takes a tenth of a second. */
 let idle: Worker | undefined;
 
 export function prepareWorker(): void {
   if (idle) return;
   const made = startWorker();
-  // One that cannot be loaded says so once, to nobody as yet: whoever needs it starts another, and hears why.
+  // A worker that fails to load reports it once, before anybody listens. The next user starts another one and gets its error.
   made.onerror = () => {
     if (idle === made) idle = undefined;
   };
   idle = made;
 }
 
-/** What is laid out: a graph, which of its scopes are open (null: the worker chooses), which repeated blocks are not grouped. */
+/** Input of the layout: a graph, its expanded scopes (null: the worker chooses), and the ungrouped blocks. */
 export interface LayoutJob {
   readonly graph: GraphData;
   readonly open: readonly string[] | null;
   readonly ungrouped: readonly string[];
 }
 
-/** The layout of a graph that is not on show yet. */
+/** A layout that was started ahead of its view. */
 let begun: LayoutClient | undefined;
 
-/** Has a graph laid out while what shows it is still being made. */
+/** Starts a layout while its view is still being created. */
 export function beginLayout(wanted: LayoutJob): void {
   begun?.close();
   begun = new LayoutClient(wanted);
 }
 
-/** The layout that was begun, if it is the wanted one; else a new one. */
+/** The layout started ahead, if it is the requested one; else a new one. */
 export function layoutOf(wanted: LayoutJob, onReply: (reply: LayoutReply) => void): LayoutClient {
   const client = begun?.does(wanted) ? begun : new LayoutClient(wanted);
   if (client !== begun) begun?.close();
@@ -44,7 +44,7 @@ export function layoutOf(wanted: LayoutJob, onReply: (reply: LayoutReply) => voi
 
 export class LayoutClient {
   private readonly worker: Worker;
-  /** What the worker said before anybody listened. */
+  /** Messages of the worker before there was a listener. */
   private readonly unheard: LayoutReply[] = [];
   private onReply = (reply: LayoutReply): void => void this.unheard.push(reply);
 
@@ -63,7 +63,7 @@ export class LayoutClient {
     return graph === wanted.graph && open?.join() === wanted.open?.join() && ungrouped.join() === wanted.ungrouped.join();
   }
 
-  /** Tells `onReply` what the worker says; what it said so far as soon as the caller is done. */
+  /** Calls `onReply` with each message of the worker; earlier ones follow when the caller has finished. */
   listen(onReply: (reply: LayoutReply) => void): void {
     this.onReply = onReply;
     for (const reply of this.unheard.splice(0)) queueMicrotask(() => onReply(reply));
@@ -88,7 +88,7 @@ export class LayoutClient {
 
 const layersOf = new WeakMap<GraphData, Promise<LayersReply>>();
 
-/** The layers of a graph and the parts of its step, computed once in a worker of its own. */
+/** The layers of a graph and the parts of its step, computed once in a separate worker. */
 export function computeLayers(graph: GraphData): Promise<LayersReply> {
   const known = layersOf.get(graph);
   if (known) return known;
@@ -104,6 +104,6 @@ export function computeLayers(graph: GraphData): Promise<LayersReply> {
   }).finally(() => worker.terminate());
   worker.postMessage({ type: 'layers', graph: plainGraph(graph) } satisfies LayoutRequest);
   layersOf.set(graph, answer);
-  answer.catch(() => layersOf.delete(graph)); // asked again, it is tried again
+  answer.catch(() => layersOf.delete(graph)); // the next request tries again
   return answer;
 }

@@ -16,7 +16,7 @@ function start(graph: GraphData): { tree: ScopeTree; engine: LayoutEngine; place
 
 const allScopes = (tree: ScopeTree): number[] => Array.from({ length: tree.scopeCount - 1 }, (_, i) => i + 1);
 
-/** Breaches of what a layout promises, for every scope that is laid out. */
+/** Violations of the layout's guarantees, for every laid-out scope. */
 function breaches(placed: PlacedGraph): string[] {
   const { tree, left, top, width, height } = placed;
   const found: string[] = [];
@@ -39,7 +39,7 @@ function breaches(placed: PlacedGraph): string[] {
   return found;
 }
 
-/** Boxes of everything on show, short enough for a test's message. */
+/** Boxes of all visible entities, short enough for a test message. */
 function snapshot({ tree, open, left, top, width, height }: PlacedGraph): string {
   let hash = 0;
   let boxes = 0;
@@ -93,7 +93,7 @@ describe('LayoutEngine', () => {
   test('lays out nothing that is closed', () => {
     const { tree, engine, placed, show } = start(makeLargeGraph(600));
     expect([...placed.known].filter(Boolean)).toHaveLength(1);
-    // Open inside of what is closed: not to be seen, so not laid out.
+    // Expanded inside a collapsed scope: invisible, so not laid out.
     const hidden = tree.subtreeEnd[1]! + 1;
     engine.setOpen([hidden], true);
     engine.setOpen([1], true);

@@ -1,6 +1,6 @@
 /**
- * Keeps the layout of a graph whose scopes are opened and closed. A scope is laid out when it is first seen open, and again
- * when the size of something in it changed; what stays closed costs nothing.
+ * The layout of a graph whose scopes expand and collapse. A scope is laid out when it is first expanded, and again when something in it
+ * changes its size; collapsed scopes cost nothing.
  */
 
 import { visible } from '../lib/text/visible_text';
@@ -56,7 +56,7 @@ export class LayoutEngine {
     };
   }
 
-  /** Opens or closes scopes; `relayout` then says what moved. */
+  /** Expands or collapses scopes; `relayout` then reports what moved. */
   setOpen(scopes: Iterable<number>, open: boolean): void {
     const { tree } = this.input;
     const value = open ? 1 : 0;
@@ -69,8 +69,8 @@ export class LayoutEngine {
   }
 
   /**
-   * Lays out every shown scope that needs it, innermost first. Yields the number of scopes done about every `chunk` children,
-   * so that a caller can report progress or stop; returns what changed.
+   * Lays out every visible scope that needs it, innermost first. Yields the number of finished scopes about every `chunk` children, for
+   * progress and cancelling; returns the changes.
    */
   *relayout(chunk = 2000): Generator<number, LayoutUpdate> {
     const shown = this.shownDirty();
@@ -149,7 +149,7 @@ export class LayoutEngine {
   private measure(entity: number): void {
     const { tree, columns } = this.input;
     const { sizes, isAuxiliary: auxiliary } = this.context;
-    const label = visible(entityLabel(tree, columns.paths, entity)); // as it is drawn
+    const label = visible(entityLabel(tree, columns.paths, entity)); // as drawn
     const node = entity < tree.nodeCount;
     const small = node && auxiliary(entity);
     const stack = !node && tree.blockGroups.has(entity - tree.nodeCount);

@@ -1,18 +1,18 @@
-/** Which scopes to open at first: as few as make the picture tell something, the forward model before its gradients and updates. */
+/** Which scopes are expanded at first: as few as make a useful picture, the forward model before gradients and updates. */
 
 import type { DictColumn } from '../lib/arrays/columns';
 import { isAuxiliary } from '../model/graph/op_kinds';
 import { entityLabel, type Paths, type ScopeTree } from '../model/graph/tree';
 import { PART_SCOPES } from '../model/layers/parts';
 
-/** Open scopes until about this many boxes show, and never one that brings more than `MOST_CHILDREN`. */
+/** Expand scopes until about this many boxes are visible, but none with more than `MOST_CHILDREN`. */
 const ENOUGH = 24;
 const MOST_SHOWN = 64;
 const MOST_CHILDREN = 48;
-/** More than that in the first one would be a wall. */
+/** More in the first scope would be a wall of boxes. */
 const MOST_FLAT = 600;
 const FEWEST_INSIDE = 5;
-/** A stack says what is in it by being one: inside of something it is opened only where no more than this shows. */
+/** A group of blocks already says what is in it, so inside another scope it is expanded only up to this many boxes. */
 const HARDLY_ANYTHING = 2;
 
 /** Scopes that serve training more than they explain the model. */
@@ -39,24 +39,24 @@ export function chooseOpen(tree: ScopeTree, paths: Paths, opTypes: DictColumn): 
   const label = (scope: number): string => entityLabel(tree, paths, tree.nodeCount + scope);
   const ofOtherPart = (scope: number): boolean => PART_SCOPES.has(label(scope).split('/')[0]!);
   const aside = (scope: number): boolean => ASIDE.test(label(scope)) || ofOtherPart(scope);
-  // One of the repeated blocks tells what is in all of them.
+  // One of the repeated blocks represents all of them.
   const worthwhile = (scope: number): number[] => {
     const inside = scopesIn(scope).filter((inner) => !aside(inner));
     return tree.blockGroups.has(scope) ? inside.slice(0, 1) : inside;
   };
   const candidates = worthwhile(0);
-  // Gradients alone are what there is to see.
+  // There are only gradients.
   if (candidates.length === 0) candidates.push(...scopesIn(0).filter((scope) => !ofOtherPart(scope)));
   const open: number[] = [];
   let shown = main(0);
-  // However much lies beside it: the model itself is opened.
+  // The model itself is expanded, however large its siblings are.
   let inside = 0;
   while ((shown < ENOUGH || inside < FEWEST_INSIDE) && candidates.length) {
     candidates.sort((a, b) => rank(tree, a) - rank(tree, b) || weight(tree, b) - weight(tree, a) || a - b);
     const scope = candidates.shift()!;
     const children = main(scope);
     if (tree.blockGroups.has(scope) && tree.depth[scope]! > 1 && shown > HARDLY_ANYTHING) continue;
-    // What a functional model has flat is still the model.
+    // The flat nodes of a functional model are still the model.
     if (children > (inside > 0 ? MOST_CHILDREN : MOST_FLAT) || (shown - 1 + children > MOST_SHOWN && inside > 0)) continue;
     shown += children - 1;
     inside += children - 1;
@@ -66,12 +66,12 @@ export function chooseOpen(tree: ScopeTree, paths: Paths, opTypes: DictColumn): 
   return open;
 }
 
-/** Stacks are opened where nothing else is left. */
+/** Groups of blocks are expanded only if nothing else remains. */
 function rank(tree: ScopeTree, scope: number): number {
   return tree.blockGroups.has(scope) ? 1 : 0;
 }
 
-/** Large scopes tell most, and outer ones before what is in them. */
+/** Large scopes first, outer ones before inner ones. */
 function weight(tree: ScopeTree, scope: number): number {
   return tree.nodesIn[scope]! / tree.depth[scope]!;
 }

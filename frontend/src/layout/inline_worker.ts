@@ -1,6 +1,6 @@
 import InlineWorker from './worker.ts?worker&inline';
 
-/** Starts the layout worker from its code within the page (vite/viewer_page.ts): a page opened as a file can load no worker's file. */
+/** Starts the layout worker from code inside the page (vite/viewer_page.ts): a page opened from disk cannot load a worker's file. */
 export function startWorker(): Worker {
   return new InlineWorker({ name: 'tensortap layout' });
 }

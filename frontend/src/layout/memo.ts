@@ -1,6 +1,6 @@
 /**
- * Layouts by what they depend on. Networks repeat: of the 52,000 scopes of a large transformer's train step nine in ten look
- * like another one, and looking that up is much faster than laying it out again. Equal scopes look equal, too.
+ * Cache of layouts by their input. Networks repeat: nine in ten of the 52,000 scopes of a large transformer's train step equal another
+ * one, and a lookup is much faster than a layout. Equal scopes also look equal.
  */
 
 import { NumberMemo } from './number_memo';
@@ -17,10 +17,10 @@ export class LayoutMemo {
   private readonly numbers = new Float32Array(MOST_NUMBERS);
   private readonly memo = new NumberMemo<ScopeLayout>(this.numbers, MOST_KEPT);
 
-  /** The layout of a scope, from memory or by `make`. */
+  /** The layout of a scope, from the cache or by `make`. */
   get(graph: ScopeGraph, context: ScopeContext, make: () => ScopeLayout): ScopeLayout {
     const length = 1 + CHILD * graph.entities.length + EDGE * graph.source.length;
-    // The whole graph's frame is another one.
+    // The whole graph has another frame.
     if (length > MOST_NUMBERS || graph.scope === 0) return make();
     this.numbers[0] = graph.entities.length;
     this.writeChildren(graph.entities, context);

@@ -26,9 +26,9 @@ export interface LoadRequest {
   readonly opTypes: DictArrays;
   readonly edges: EdgeColumns;
   readonly callers: readonly number[];
-  /** Scope paths to open; null: the worker chooses. */
+  /** Scope paths to expand; null: the worker chooses. */
   readonly open: readonly string[] | null;
-  /** Paths of block groups that are to stay apart; `*`: all of them. */
+  /** Paths of ungrouped block groups; `*`: all. */
   readonly ungrouped: readonly string[];
 }
 
@@ -38,12 +38,12 @@ interface OpenRequest {
   readonly open: boolean;
 }
 
-/** Stops an opening in progress and undoes it. */
+/** Cancels an expansion in progress and undoes it. */
 interface CancelRequest {
   readonly type: 'cancel';
 }
 
-/** Asks for the layers of a graph and the parts of its step; nothing is laid out. */
+/** Requests the layers of a graph and the parts of its step, without a layout. */
 export interface LayersRequest {
   readonly type: 'layers';
   readonly graph: PlainGraph;
@@ -56,7 +56,7 @@ export interface LoadedReply {
   readonly tree: ScopeTree;
   readonly meta: MetaEdges;
   readonly update: LayoutUpdate;
-  /** The scope to look at first; 0 for the whole graph. */
+  /** The scope to show first; 0 for the whole graph. */
   readonly focus: number;
 }
 
@@ -85,7 +85,7 @@ export interface LayersReply {
 
 export type LayoutReply = LoadedReply | UpdateReply | ProgressReply | FailedReply | LayersReply;
 
-/** A graph whose columns have lost their methods on the way to the worker. */
+/** A graph whose columns lost their methods on the way to the worker. */
 export type PlainGraph = {
   readonly [K in keyof GraphData]: GraphData[K] extends TextColumn
     ? TextArrays
@@ -132,20 +132,20 @@ export function loadRequest(
   };
 }
 
-// What a relayout changed, in one array of numbers (it crosses from the worker): a stretch a scope, see `UpdateWriter.add`.
-// All coordinates are relative to the scope's top left corner.
+// Changes of a relayout, in one array of numbers (it is transferred from the worker): one section per scope, see `UpdateWriter.add`.
+// Coordinates are relative to the scope's top left corner.
 
 export interface LayoutUpdate {
   readonly scopes: Int32Array;
-  /** Where each scope's stretch begins in `numbers`. */
+  /** Where each scope's section begins in `numbers`. */
   readonly offsets: Int32Array;
   readonly numbers: Float32Array;
   readonly open: Uint8Array;
 }
 
-/** Numbers before a stretch's blocks: width, height, plug, shift of the content, length of the blocks. */
+/** Numbers before a section's blocks: width, height, plug, shift of the content, length of the blocks. */
 export const SCOPE_NUMBERS = 5;
-/** Numbers a child: left, top, width, height, flags. */
+/** Numbers per child: left, top, width, height, flags. */
 export const CHILD_NUMBERS = 5;
 
 export class UpdateWriter {
@@ -159,7 +159,7 @@ export class UpdateWriter {
     private readonly sizes: BoxSizes,
   ) {}
 
-  /** Five numbers of the scope, its blocks, five numbers a child, then for each meta edge the number of points and the points. */
+  /** Five numbers of the scope, its blocks, five numbers per child, then the points of each meta edge after their count. */
   add(graph: ScopeGraph, layout: ScopeLayout): void {
     const entity = this.tree.nodeCount + graph.scope;
     const width = graph.scope === 0 ? layout.width : this.sizes.width[entity]!;
@@ -172,8 +172,8 @@ export class UpdateWriter {
     this.addRoutes(layout.routes);
   }
 
-  // Loops over what may be thousands stand alone in their functions: where something comes after such a loop, V8 keeps
-  // throwing away the code it made for it, which took half of the time that opening 50,000 scopes takes.
+  // Loops over thousands of items have functions of their own: with code after such a loop, V8 repeatedly discards its compiled code,
+  // which took half the time of expanding 50,000 scopes.
   private addChildren(entities: Int32Array, { left, top, flags }: ScopeLayout, shift: number): void {
     this.reserve(CHILD_NUMBERS * entities.length);
     for (let i = 0; i < entities.length; i++) {

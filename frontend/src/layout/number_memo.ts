@@ -1,4 +1,4 @@
-/** Results by the numbers that they depend on. Equal numbers give the very same result, so that what is equal looks equal. */
+/** Cache of results by their input numbers. Equal numbers return the same object. */
 
 interface Entry<T> {
   readonly key: Int32Array;
@@ -10,7 +10,7 @@ export class NumberMemo<T> {
   private kept = 0;
   private readonly bits: Int32Array;
 
-  /** `numbers`: where the caller writes what a result depends on, before it asks. `mostKept` results at once. */
+  /** `numbers`: the caller writes the input here before a lookup. `mostKept`: capacity. */
   constructor(
     readonly numbers: Float32Array,
     private readonly mostKept: number,
@@ -18,7 +18,7 @@ export class NumberMemo<T> {
     this.bits = new Int32Array(numbers.buffer, numbers.byteOffset, numbers.length);
   }
 
-  /** The result for the first `length` numbers, from memory or by `make`. */
+  /** The result for the first `length` numbers, from the cache or by `make`. */
   get(length: number, make: () => T): T {
     const hash = this.hash(length);
     const alike = this.entries.get(hash);

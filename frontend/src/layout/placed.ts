@@ -1,4 +1,4 @@
-/** The layout on the page's side: boxes of all entities, relative to the scope that holds them, filled by the worker's updates. */
+/** The layout in the page: boxes of all entities, relative to their scope, filled by updates of the worker. */
 
 import type { ScopeTree } from '../model/graph/tree';
 import { CHILD_NUMBERS, type LayoutUpdate, SCOPE_NUMBERS } from './messages';
@@ -11,9 +11,9 @@ export class PlacedGraph {
   /** See bridges.ts. */
   readonly flags: Uint8Array;
   readonly open: Uint8Array;
-  /** 1 once a scope was laid out. */
+  /** 1 once a scope is laid out. */
   readonly known: Uint8Array;
-  /** Where edges enter at the top and leave at the bottom of an open scope, from its left side. */
+  /** Where edges enter at the top and leave at the bottom of an expanded scope, from its left side. */
   readonly plug: Float32Array;
   /** Shift of routes and blocks from the scope's left side. */
   readonly shift: Float32Array;

@@ -68,7 +68,7 @@ describe('LayoutSession', () => {
 
   test('a cancel undoes what was begun', async () => {
     const replies: LayoutReply[] = [];
-    // No time passes between two looks at the clock unless work is done: breathing is where the cancel comes in.
+    // The clock advances only with work, so a cancel is handled in the first pause.
     const session = new LayoutSession(
       (reply) => replies.push(reply),
       () => Promise.resolve(),

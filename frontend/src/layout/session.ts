@@ -1,4 +1,4 @@
-/** The worker's side of a conversation, without the worker: tests talk to it directly. */
+/** The worker's side of the protocol, without the worker, for tests. */
 
 import { DictColumn, TextColumn } from '../lib/arrays/columns';
 import { buildTree } from '../model/graph/build_tree';
@@ -12,7 +12,7 @@ import { LayoutEngine } from './engine';
 import { chooseOpen } from './initial_expansion';
 import { graphOfPlain, type LayersReply, type LayoutReply, type LayoutRequest, type LoadRequest } from './messages';
 
-/** Work is handed back to the event loop this often, so that a cancel can come in between. */
+/** The worker yields to the event loop this often, so that a cancel is handled. */
 const SLICE_MS = 40;
 
 export class LayoutSession {
@@ -27,7 +27,7 @@ export class LayoutSession {
     private readonly sliceMs = SLICE_MS,
   ) {}
 
-  /** Requests are worked on one after the other; a cancel overtakes. */
+  /** Requests run one after the other; a cancel overtakes them. */
   receive(request: LayoutRequest): Promise<void> {
     if (request.type === 'cancel') {
       this.cancelled = true;
@@ -56,12 +56,12 @@ export class LayoutSession {
     this.engine = new LayoutEngine({ tree, meta, columns: { paths, shapes, opTypes } });
     const open = request.open ? this.scopesAt(request.open, paths) : chooseOpen(tree, paths, opTypes);
     this.engine.setOpen(open, true);
-    // Without edges no scope is the way of the data: all of the graph is looked at.
+    // Without edges there is no data flow to prefer: use the whole graph.
     const focus = request.open || request.edges.source.length === 0 ? 0 : (open[0] ?? 0);
     this.reply({ type: 'loaded', tree, meta, update: this.engine.relayoutNow(), focus });
   }
 
-  /** Scopes of these paths and what encloses them. */
+  /** Scopes with these paths, and their ancestors. */
   private scopesAt(open: readonly string[], paths: TextColumn): number[] {
     const tree = this.tree!;
     if (open.includes('*')) return this.allScopes();

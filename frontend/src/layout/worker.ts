@@ -1,4 +1,4 @@
-/** Layout runs here, off the page's thread. */
+/** Runs the layout outside the page's thread. */
 
 import type { LayoutRequest } from './messages';
 import { LayoutSession } from './session';

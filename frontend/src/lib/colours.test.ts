@@ -18,7 +18,7 @@ test.each([
 ] as const)('%s at %d is %s, up to a level', (name, place, colour) => {
   const at = Math.round(255 * place);
   const off = parseColour(colour).map((level, i) => Math.abs(level - colormap(name)[3 * at + i]!));
-  expect(Math.max(...off)).toBeLessThanOrEqual(4); // the place is rounded to a 255th
+  expect(Math.max(...off)).toBeLessThanOrEqual(4); // the position is rounded to 1/255
 });
 
 test.each([

@@ -9,7 +9,7 @@ export function formatColour(red: number, green: number, blue: number): string {
   return `#${((1 << 24) | (Math.round(red) << 16) | (Math.round(green) << 8) | Math.round(blue)).toString(16).slice(1)}`;
 }
 
-/** `share` of `b` in `a`. */
+/** Mixes `a` with a `share` of `b`. */
 export function mixColours(a: string, b: string, share: number): string {
   const [from, to] = [parseColour(a), parseColour(b)];
   const at = (i: 0 | 1 | 2): number => from[i] + (to[i] - from[i]) * share;
@@ -34,7 +34,10 @@ export function contrast(a: string, b: string): number {
 /** Colour scales: viridis and magma (sequential, perceptually even), red-blue (diverging), grey. */
 export type ColormapName = 'viridis' | 'magma' | 'diverging' | 'grey';
 
-/** Evenly spaced colours of each scale, six digits a colour; between them is mixed, at most one level of 255 off the originals. */
+/**
+ * Evenly spaced colours of each scale, six digits per colour. Colours in between are interpolated, at most one level of 255 off the
+ * originals.
+ */
 const SCALES: Record<ColormapName, string> = {
   // van der Walt and Smith, matplotlib 2.0 (CC0)
   viridis:
@@ -70,9 +73,9 @@ function scaleColour(scale: string, place: number): [number, number, number] {
   return parseColour(mixColours(colour(left), colour(left + 1), at - left));
 }
 
-/** Place of a value between `low` and `high` as a table index 0 to 255, clipped. */
+/** Position of a value between `low` and `high` as a table index 0 to 255, clipped. */
 export function colourIndex(value: number, low: number, high: number): number {
-  if (high <= low) return value > low ? 255 : 0; // equal elements are the lowest
-  // Halves: the distance of two large numbers may be none.
+  if (high <= low) return value > low ? 255 : 0; // equal elements get the lowest colour
+  // In halves: the difference of two large numbers may overflow.
   return Math.max(0, Math.min(255, Math.round(255 * ((value / 2 - low / 2) / (high / 2 - low / 2)))));
 }

@@ -1,6 +1,6 @@
-/** Hands texts and files to the user: downloads, the clipboard, and CSV for spreadsheets. */
+/** Exports texts and files: downloads, the clipboard, and CSV for spreadsheets. */
 
-/** Saves text made in the page as a file. */
+/** Downloads a text as a file. */
 export function downloadText(name: string, text: string, type: string): void {
   downloadBlob(name, new Blob([text], { type }));
 }
@@ -14,7 +14,7 @@ export function downloadBlob(name: string, blob: Blob): void {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** A name that every file system takes. */
+/** A name that is valid on every file system. */
 export function fileName(...parts: (string | number)[]): string {
   return parts.map((part) => String(part).replace(/[^\w.-]+/g, '_')).join('_');
 }
@@ -44,8 +44,8 @@ function copyBySelection(text: string): boolean {
 const CONTROLS = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g;
 
 /**
- * One CSV field: quoted where needed; a leading `= + - @` of text, full width too, is guarded so that no spreadsheet runs it, and control characters, which a terminal
- * would obey, are written out. As `csv_text` in tensortap/core/text.py.
+ * One CSV field: quoted where needed. A leading `= + - @`, full width included, is guarded against spreadsheets that would run it, and
+ * control characters are escaped. As `csv_text` in tensortap/core/text.py.
  */
 export function csvField(value: string | number): string {
   if (typeof value === 'number') return String(value);

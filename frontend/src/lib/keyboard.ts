@@ -9,7 +9,7 @@ const LIST_MOVES: Record<string, (at: number, count: number, page: number) => nu
   End: (_, count) => count - 1,
 };
 
-/** The row that a key leads to from row `at`; null for other keys, or where there are no rows. `page`: rows in view. */
+/** The row that a key leads to from row `at`; null for other keys, or without rows. `page`: number of visible rows. */
 export function rowAfterKey(key: string, at: number, count: number, page: number): number | null {
   const move = LIST_MOVES[key];
   return move && count > 0 ? within(move(at, count, Math.max(1, page)), count) : null;
@@ -20,7 +20,7 @@ export interface TablePlace {
   x: number;
 }
 
-/** As `rowAfterKey`, in two dimensions: Home and End go along the row, with Ctrl (or Cmd) to the first and last element. */
+/** As `rowAfterKey`, in two dimensions: Home and End move along the row, with Ctrl (or Cmd) to the first and last element. */
 export function placeAfterKey(
   event: Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey'>,
   at: TablePlace,
@@ -41,7 +41,7 @@ function within(place: number, count: number): number {
   return Math.max(0, Math.min(count - 1, place));
 }
 
-// Keys as they stand on the keyboard at hand: what is Ctrl elsewhere is Cmd on a Mac.
+// Names of keys on this platform: Ctrl is Cmd on a Mac.
 
 /** `Ctrl+K`, or `⌘ K` on a Mac; other names stay as they are. */
 export function keyName(name: string, platform = navigator.platform): string {

@@ -1,6 +1,6 @@
 /** A least-recently-used cache. */
 
-/** A map that forgets what was used longest ago once it holds more than `capacity` entries. */
+/** A map that drops the least recently used entries beyond `capacity`. */
 export class Lru<K, V> {
   private readonly entries = new Map<K, V>();
 

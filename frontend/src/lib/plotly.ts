@@ -4,15 +4,15 @@ export type { Layout, PlotElement, PlotEvent, Trace } from 'plotly.js-cartesian-
 
 let loaded: Promise<Plotly> | null = null;
 
-/** Loads Plotly, a chunk of its own, when the first chart is shown. */
+/** Loads Plotly, a separate chunk, for the first chart. */
 export function loadPlotly(): Promise<Plotly> {
   loaded ??= importPlotly();
   return loaded;
 }
 
 /**
- * Style elements that the bundle adds when it is evaluated, by id. It leaves an element alone that is already there, so that nothing
- * is refused by `style-src 'self'`; the rules come from virtual:plotly.css (the second is of maps, which are not used).
+ * Style elements that the bundle adds on load, by id. It reuses existing elements, so nothing violates `style-src 'self'`; the rules come
+ * from virtual:plotly.css (the second is for maps, which are not used).
  */
 const STYLE_IDS = ['plotly.js-style-global', '9f215cf04c5486422605d13261cb87401f4e7763b6296af81e98efbc0130da53'];
 

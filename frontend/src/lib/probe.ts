@@ -1,6 +1,6 @@
 /**
- * `window.tensortap`: what is drawn on the canvas, for tests and the console (a canvas has no DOM to ask).
- * The graph pane registers what it draws; the shell says whether anything is still loading.
+ * `window.tensortap`: what is drawn on the canvas, for tests and the console (a canvas has no DOM). The graph pane registers what it
+ * draws; the shell reports whether anything is loading.
  */
 export interface Box {
   x: number;
@@ -10,7 +10,7 @@ export interface Box {
 }
 
 export interface GraphProbe {
-  /** CSS pixel box in client coordinates of a drawn node or scope, null when it is not drawn now. */
+  /** CSS pixel box of a drawn node or scope in client coordinates; null if it is not drawn. */
   node(name: string): Box | null;
   nodes(): string[];
   nodeState(name: string): { selected: boolean; nonfinite: boolean; color: string } | null;
@@ -23,7 +23,7 @@ const IDLE: GraphProbe = { node: () => null, nodes: () => [], nodeState: () => n
 let graph: GraphProbe = IDLE;
 let shellReady: () => boolean = () => false;
 
-/** Called by the graph pane when it mounts; returns what takes it away again. */
+/** Called by the graph pane on mount; returns its cleanup. */
 export function registerGraphProbe(probe: GraphProbe): () => void {
   graph = probe;
   return () => {

@@ -27,7 +27,7 @@ test('what is cancelled is not done', () => {
 
 const endless = new AbortController().signal;
 
-/** Counts its pieces, each of which takes `ms` of a clock that stands still otherwise. */
+/** Counts its slices, each of which takes `ms` of a clock that otherwise stands still. */
 function counting(pieces: number, ms: number): SlicedWork<number> {
   let now = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => now);
@@ -42,7 +42,7 @@ function counting(pieces: number, ms: number): SlicedWork<number> {
 
 afterEach(() => vi.restoreAllMocks());
 
-/** Which comes first: the answer, or what waits behind the work that is under way. */
+/** Which comes first: the answer, or an event that waits for the work. */
 async function first(work: SlicedWork<number>): Promise<string> {
   const order: string[] = [];
   const waiting = new Promise<void>((resolve) => {

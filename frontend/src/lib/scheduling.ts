@@ -1,9 +1,9 @@
-/** When work runs: at most every 100 ms, one request at a time, or in slices that let the page handle input in between. */
+/** Scheduling: at most every 100 ms, one request at a time, or in slices between which the page handles input. */
 
-/** What scrolls by within that time is not worth asking for, or drawing. */
+/** Items that scroll by faster than this are neither requested nor drawn. */
 const THROTTLE_MS = 100;
 
-/** Does what is newest: at once, but again only after a while, so that what changes without a rest is followed, and seldom. */
+/** Runs the latest job at once, then at most once per interval, so that continuous changes are followed without flooding. */
 export class Throttle {
   private last = Number.NEGATIVE_INFINITY;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -24,7 +24,7 @@ export class Throttle {
   }
 }
 
-/** Runs one request at a time: starting another aborts the one under way. */
+/** Runs one request at a time: starting another aborts the pending one. */
 export class LatestRequest {
   private controller: AbortController | null = null;
 
@@ -44,18 +44,18 @@ export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }
 
-// Long work that lets the page handle what waits in between, so that typing goes on meanwhile.
+// Long work in slices, between which the page handles input, so that typing continues.
 
-/** Work that says by `yield` where it may pause; it returns what it comes to. */
+/** Work that pauses at `yield` and returns its result. */
 export type SlicedWork<T> = Generator<void, T>;
 
-/** Half a frame, so that a key typed meanwhile is drawn in time. */
+/** Half a frame, so that a typed key is drawn in time. */
 const SLICE_MS = 8;
 
-/** Whether a loop over rows may pause before this one: so many take far less than a piece. */
+/** Whether a loop may pause before this row: this many rows take much less than a slice. */
 export const mayPause = (row: number): boolean => row % 1024 === 0;
 
-/** What the work comes to, null once `signal` is aborted. What takes less than a piece never pauses. */
+/** The result of the work; null once `signal` is aborted. Work shorter than a slice never pauses. */
 export async function runInSlices<T>(work: SlicedWork<T>, signal: AbortSignal): Promise<T | null> {
   while (!signal.aborted) {
     const began = performance.now();
@@ -68,7 +68,7 @@ export async function runInSlices<T>(work: SlicedWork<T>, signal: AbortSignal): 
   return null;
 }
 
-/** The same without a pause. */
+/** The same without pauses. */
 export function runAtOnce<T>(work: SlicedWork<T>): T {
   for (;;) {
     const { done, value } = work.next();
@@ -76,7 +76,7 @@ export function runAtOnce<T>(work: SlicedWork<T>): T {
   }
 }
 
-/** Lets the page handle what waits; unlike a timer it is not slowed down. */
+/** Lets the page handle pending events; unlike a timer it is not throttled. */
 function pause(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();

@@ -1,4 +1,4 @@
-/** The slice of a long list that is in view: items `first` to `last - 1`, the first one `offset` pixels down of `total`. */
+/** The visible slice of a long list: items `first` to `last - 1`, the first one at `offset` of `total` pixels. */
 export interface VirtualWindow {
   first: number;
   last: number;
@@ -6,10 +6,10 @@ export interface VirtualWindow {
   total: number;
 }
 
-/** Browsers place nothing reliably beyond some 30 million pixels; longer lists scroll proportionally faster. */
+/** Browsers position nothing reliably beyond about 30 million pixels; longer lists scroll proportionally faster. */
 export const MOST_PIXELS = 12_000_000;
 
-/** Which of `count` equally sized items a viewport shows, with `overscan` more on either side. */
+/** Which of `count` items of equal size are visible, with `overscan` more on either side. */
 export function virtualWindow(scroll: number, viewport: number, itemSize: number, count: number, overscan = 4): VirtualWindow {
   const full = count * itemSize;
   const total = Math.min(full, MOST_PIXELS);
@@ -28,7 +28,7 @@ export function scrollScale(viewport: number, itemSize: number, count: number): 
   return Math.max(1, full - viewport) / Math.max(1, MOST_PIXELS - viewport);
 }
 
-/** Where to scroll to so that item `index` stands in the middle. */
+/** Scroll position that centres item `index`. */
 export function scrollTo(index: number, viewport: number, itemSize: number, count: number): number {
   return Math.max(0, (index * itemSize - viewport / 2 + itemSize / 2) / scrollScale(viewport, itemSize, count));
 }

@@ -7,7 +7,7 @@ import { GRAPH_ID, type MockRun } from './mock_run';
 import { symlogHistograms } from './mock_summary';
 import { BREAK_STEP, mockArray } from './mock_values';
 
-/** The answers of the made-up server, one function a noun of server/http_api.md. */
+/** Answers of the mock server, one function per noun of server/http_api.md. */
 const WORKER = 'gpu-3-4711-9f3ac2e1';
 
 export function runEntry(run: MockRun): RunEntry {
@@ -154,7 +154,7 @@ export function snapshots(run: MockRun, nodes: MockNode[], steps: number[]): unk
   return { total: rows.length, rows: rows.slice(0, 1000) };
 }
 
-/** A list as the page asks for it: by step, by a part of the name, sorted, a page at a time. */
+/** A list as the page requests it: by step and part of the name, sorted, one page at a time. */
 export function snapshotList(run: MockRun, query: Query): unknown {
   const steps = typeof query.step === 'number' ? [query.step] : run.steps;
   const pattern = new RegExp(String(query.match ?? '').replace(/^\(\?i\)/, ''), 'i');

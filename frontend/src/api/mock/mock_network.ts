@@ -1,4 +1,4 @@
-/** A small convolutional network with its gradients and Adam updates: the graph of the made-up runs. */
+/** A small convolutional network with its gradients and Adam updates: the graph of the mock runs. */
 export interface MockNode {
   name: string;
   op_type: string;
@@ -6,7 +6,7 @@ export interface MockNode {
   shape: number[];
   dtype: string;
   layer: string;
-  /** Line of mock/train.py that made the node. */
+  /** Line of mock/train.py that created the node. */
   line: number;
 }
 

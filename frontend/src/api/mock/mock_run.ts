@@ -23,7 +23,7 @@ const MEASURES = [
   'abs_max',
 ] as const;
 
-/** One made-up run: a network, and summaries that are computed when they are asked for. */
+/** One mock run: a network, and summaries computed on request. */
 export class MockRun {
   readonly nodes: MockNode[];
   readonly rows: Map<string, number>;

@@ -18,12 +18,12 @@ function hash(text: string): number {
   return value >>> 0;
 }
 
-/** The step from which `loss/Log` sees a zero, and what follows from it is NaN. */
+/** From this step on, `loss/Log` gets a zero, and everything downstream is NaN. */
 export const BREAK_STEP = 185;
 
 const HURT = /^(gradient_tape|adam|loss)/;
 
-/** Made-up values of a node's output: at most `limit` elements are filled in (statistics need no more). */
+/** Mock values of a node's output: at most `limit` elements (enough for statistics). */
 export function mockArray(node: MockNode, step: number, limit = Number.POSITIVE_INFINITY): Float32Array {
   const size = node.shape.reduce((product, length) => product * length, 1);
   const out = new Float32Array(Math.min(size, limit));

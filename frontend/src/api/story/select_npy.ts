@@ -1,6 +1,6 @@
 import { encodeNpy } from '../encode';
 
-/** Part of an .npy file, by NumPy's basic indexing as addresses write it: `0,:,10:20:2`. Null where the file or the selection is no such one. */
+/** Part of an .npy file, by NumPy's basic indexing as in addresses: `0,:,10:20:2`. Null if the file or the selection is invalid. */
 export function selectNpy(buffer: ArrayBuffer, selection: string): ArrayBuffer | null {
   if (selection === '') return buffer;
   const bytes = new Uint8Array(buffer);

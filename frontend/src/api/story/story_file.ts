@@ -1,13 +1,13 @@
-/** A story: recorded answers of the HTTP API that show one run (server/story.py), as it stands in an HTML file or a .tap.zip. */
+/** A story: recorded answers of the HTTP API for one run (server/story.py), inside an HTML file or a .tap.zip. */
 
 import { fromBase64, gunzip, gzip, toBase64 } from '../../lib/arrays/bytes';
 import type { Bookmark } from '../../model/run/bookmarks';
 
 const STORY_FORMAT = 'tensortap-story';
 const STORY_VERSION = 1;
-/** Where a .tap.zip holds one. */
+/** Path of the story in a .tap.zip. */
 export const VIEWER_PART = 'viewer/story.json.gz';
-/** Bytes that a story may unpack to. */
+/** Maximum unpacked size in bytes. */
 const MOST_BYTES = 2 ** 30;
 
 export interface RecordedAnswer {
@@ -27,7 +27,7 @@ export interface StoryFile {
   readonly name: string;
   /** Seconds since 1970. */
   readonly made: number;
-  /** What the page opens on: `#run=…`. */
+  /** The view to open: `#run=…`. */
   readonly link: string;
   readonly notes: readonly Bookmark[];
   /** Sentences. */
@@ -35,7 +35,7 @@ export interface StoryFile {
   readonly answers: readonly RecordedAnswer[];
 }
 
-/** What is not a story of this version. */
+/** The file is not a story of this version. */
 export class StoryFileError extends Error {
   override name = 'StoryFileError';
 }
@@ -61,14 +61,14 @@ export function packStory(story: StoryFile): Promise<Uint8Array<ArrayBuffer>> {
 
 const OPENING = '<script type="application/octet-stream" id="tensortap-story">';
 
-/** The viewer's HTML with a story in it. Of the story only base64 stands there, which no tag can hide in. */
+/** The viewer's HTML with a story in it. The story is base64, which cannot contain tags. */
 export async function storyPage(viewer: string, story: StoryFile): Promise<string> {
   const [before, after, ...more] = viewer.split(`${OPENING}</script>`);
   if (after === undefined || more.length > 0) throw new StoryFileError('The static viewer is outdated. Build the page again.');
   return `${before}${OPENING}${toBase64(await packStory(story))}</script>${after}`;
 }
 
-/** The story that stands in this document; null where it holds none. */
+/** The story in this document; null if there is none. */
 export async function embeddedStory(text: string): Promise<StoryFile | null> {
   const data = text.trim();
   return data === '' ? null : unpackStory(fromBase64(data));

@@ -78,7 +78,7 @@ describe('a story answers', () => {
     expect(await names({ nonfinite: true })).toEqual(['b:0']);
     expect(await names({ sort: 'flow', offset: 1, limit: 2 })).toEqual(['b:0', 'c_10:0']);
     await expect(names({ where: 'nan > 0' })).rejects.toThrow('cannot filter by a condition');
-    // One tensor that was looked at is not the table of its step.
+    // One visited tensor is not the table of its step.
     await expect(held.json(`${ENCODED}/snapshots`, { graph: 'g', step: 4 })).rejects.toThrow('does not hold');
   });
 

@@ -8,10 +8,10 @@ import type { RecordedAnswer, StoryFile } from './story_file';
 type Row = Record<string, unknown>;
 type Named = Readonly<Record<string, string>>;
 
-/** What the page may ask otherwise than it was recorded, at no loss: how many at most. */
+/** Parameters that may differ from the recorded ones without loss, with the maximum number of rows. */
 const FREE = new Set(['limit', 'places', 'bins', 'all']);
 
-/** Answers from a story, without a server. What it does not hold is an error that says so, never an empty answer. */
+/** Answers from a story, without a server. A request that was not recorded is an error with a message, never an empty answer. */
 export class StoryProvider implements Provider {
   private readonly answers = new Map<string, RecordedAnswer[]>();
 
@@ -27,7 +27,7 @@ export class StoryProvider implements Provider {
     throw new ApiError(403, 'A story cannot run computations.', 'Open the run itself: tensortap serve LOGDIR --allow-replay.');
   }
 
-  /** What a link downloads: the recorded bytes themselves. */
+  /** Content of a download: the recorded bytes. */
   href(path: string, query: Query = {}): string {
     const found = this.exact(decodeURIComponent(path), namedQuery(query));
     return found?.data === undefined ? 'data:,' : `data:application/octet-stream;base64,${found.data}`;
@@ -74,7 +74,7 @@ export class StoryProvider implements Provider {
     return this.answers.get(path)?.find(({ query }) => sameQuery(query, asked));
   }
 
-  /** The table at the steps that are held, filtered by name and sorted; conditions need the server. */
+  /** The table at the recorded steps, filtered by name and sorted; conditions need the server. */
   private snapshots(path: string, asked: Named): unknown {
     if (asked.where) throw new ApiError(404, 'A story cannot filter by a condition.', 'Filter by name, or open the run itself.');
     const pages = (this.answers.get(path) ?? []).filter(({ query }) => {
@@ -88,7 +88,7 @@ export class StoryProvider implements Provider {
       if (asked[key] !== undefined) rows = rows.filter((row) => row[key] === asked[key]);
     if (asked.kept) rows = rows.filter(({ kept }) => kept);
     if (asked.nonfinite) rows = rows.filter((row) => Number(row.nan) + Number(row.pos_inf) + Number(row.neg_inf) > 0);
-    // Lines of another statistic than the recorded one are not drawn.
+    // Trends of a statistic that was not recorded are not drawn.
     if (asked.trend !== 'abs_max') rows = rows.map(({ trend: _, ...row }) => row);
     rows = sorted(rows, asked.sort ?? 'step');
     const [offset, limit] = [Number(asked.offset ?? 0), Number(asked.limit ?? 100)];
@@ -96,7 +96,7 @@ export class StoryProvider implements Provider {
     return { total: rows.length, rows: rows.slice(offset, offset + limit), ...(asked.at && { place: place < 0 ? null : place }) };
   }
 
-  /** Those of some steps or of the only visit, of the histograms over all of them. */
+  /** Selects steps, or the only iteration, from the histograms over all of them. */
   private histograms(path: string, asked: Named): unknown {
     const { visit, steps, ...rest } = asked;
     if (visit !== undefined && !this.isOnlyVisit(path, rest, visit)) return null;
@@ -106,14 +106,14 @@ export class StoryProvider implements Provider {
     return rows.length === 0 ? null : { ...whole, rows };
   }
 
-  /** Whether a tensor ran once a step, so that all its visits together are that one. */
+  /** Whether a tensor ran once per step, so that all iterations together are that one. */
   private isOnlyVisit(path: string, { tensor, graph }: Named, visit: string): boolean {
     const asked = namedQuery({ tensor, graph });
     const found = this.exact(path.replace(/histograms$/, 'history'), asked)?.json as { columns: { visit?: unknown[] } } | undefined;
     return found?.columns.visit?.every((one) => String(one) === visit) ?? false;
   }
 
-  /** Of some steps, one visit or one worker, of the history of all. */
+  /** Selects steps, one iteration or one worker from the history of all. */
   private history(path: string, asked: Named): unknown {
     const { steps, visit, worker, ...rest } = asked;
     const whole = this.exact(path, rest)?.json as { columns: Record<string, unknown[]> } | undefined;
@@ -135,7 +135,7 @@ export class StoryProvider implements Provider {
     return whole === undefined ? null : selectNpy(fromBase64(whole).buffer, selection);
   }
 
-  /** The rows of some tensors (`row:slot`) or nodes, of answers that hold them among others. */
+  /** Selects the rows of some tensors (`row:slot`) or nodes from answers with more. */
   private someRows(path: string, asked: Named, key: 'tensors' | 'nodes', wanted: readonly string[]): ArrayBuffer | null {
     const parts = (this.answers.get(path) ?? []).filter(({ query, data }) => data && sameQuery(without(query, key), asked));
     if (parts.length === 0) return null;
@@ -172,7 +172,7 @@ export class StoryProvider implements Provider {
   }
 }
 
-/** Whether an answer is a page of all tensors at a step, as the server records it, and not some that were looked at. */
+/** Whether an answer is a page of all tensors at a step, as the server records it, and not of visited tensors only. */
 function isWholeTable(query: Named): boolean {
   const filters = ['tensor', 'node', 'match', 'where', 'op_type', 'layer', 'worker', 'dtype', 'kept', 'nonfinite', 'at'];
   return query.sort === 'flow' && query.limit === '1000' && query.step !== undefined && filters.every((key) => query[key] === undefined);
@@ -182,7 +182,7 @@ function notHeld(): ApiError {
   return new ApiError(404, 'This story does not hold that part of the run.', 'Open the run itself with tensortap serve to see it.');
 }
 
-/** A query as the recorder writes it: texts, without what is not set. */
+/** A query as the recorder writes it: texts, without empty ones. */
 export function namedQuery(query: Query): Named {
   const set = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== false && value !== '');
   return Object.fromEntries(set.map(([key, value]) => [key, value === true ? '1' : String(value)]));
@@ -200,14 +200,14 @@ function without(query: Named, key: string): Named {
   return rest;
 }
 
-/** Whether a step lies in `7`, `3:10`, `3:` or `:10`. */
+/** Whether a step is within `7`, `3:10`, `3:` or `:10`. */
 function inRange(step: number, range: string): boolean {
   if (!range.includes(':')) return step === Number(range);
   const [first, stop] = range.split(':');
   return step >= Number(first || 0) && (!stop || step < Number(stop));
 }
 
-/** RE2's patterns mostly mean the same here; one that does not is looked for as text. */
+/** RE2 patterns mostly have the same meaning here; invalid ones are searched as text. */
 function nameFilter(pattern: string | undefined): (name: string) => boolean {
   if (pattern === undefined) return () => true;
   const text = pattern.replace(/^\(\?i\)/, '');
@@ -219,7 +219,7 @@ function nameFilter(pattern: string | undefined): (name: string) => boolean {
   }
 }
 
-/** Rows come in data flow order, a step after the other. NaN comes last, whichever way. */
+/** Rows are in data flow order, step by step. NaN sorts last in both directions. */
 function sorted(rows: Row[], by: string): Row[] {
   const name = by.replace(/^-/, '');
   const sign = by.startsWith('-') ? -1 : 1;
@@ -239,7 +239,7 @@ function sorted(rows: Row[], by: string): Row[] {
   });
 }
 
-/** By numbers within names and else by characters, capitals first, as the server sorts. */
+/** Numbers within names by value, otherwise by characters, capitals first, as the server sorts. */
 function naturalOrder(a: string, b: string): number {
   const [left, right] = [a.split(/(\d+)/), b.split(/(\d+)/)];
   for (let i = 0; i < Math.min(left.length, right.length); i++) {

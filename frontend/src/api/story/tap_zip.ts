@@ -1,11 +1,11 @@
-/** The story within a .tap.zip. Only that member is read: the run itself, which may be large, stays unread. */
+/** The story in a .tap.zip. Only this member is read, not the run, which may be large. */
 
 import { type StoryFile, StoryFileError, unpackStory, VIEWER_PART } from './story_file';
 
 const END = 0x06054b50;
 const ENTRY = 0x02014b50;
 const LOCAL = 0x04034b50;
-/** The end record with the longest comment. */
+/** Size of the end record with the longest comment. */
 const LONGEST_END = 22 + 0xffff;
 const MOST_DIRECTORY = 64 * 2 ** 20;
 
@@ -18,7 +18,7 @@ export async function storyOfTapZip(file: Blob): Promise<StoryFile> {
   return unpackStory(member);
 }
 
-/** The bytes of a stored member; null where there is none. */
+/** The bytes of a stored member; null if there is none. */
 async function findMember(file: Blob, name: string): Promise<Uint8Array<ArrayBuffer> | null> {
   const tail = await view(file, Math.max(0, file.size - LONGEST_END), file.size);
   let end = tail.byteLength - 22;

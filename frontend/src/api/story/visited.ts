@@ -1,4 +1,4 @@
-/** What the reader looked at, remembered, so that a story holds it, too. */
+/** Remembers what the user viewed, so that a story contains it. */
 
 import { toBase64 } from '../../lib/arrays/bytes';
 import type { RunEntry } from '../../model/wire/answers';
@@ -13,13 +13,13 @@ interface Visit {
   readonly binary: boolean;
 }
 
-/** More than a reader looks at in a sitting; the oldest go. */
+/** More than a user views in one session; the oldest are dropped. */
 const MOST = 400;
 
-/** What is not of a run, or is made anew each time. */
+/** Requests that do not belong to a run, or that change each time. */
 const PASSING = /^(?:runs|changes)$|\/(?:story|tap\.zip|recordings)$/;
 
-/** Remembers what was asked for, so that a story can hold what its maker looked at. */
+/** Remembers requests, so that a story contains the views of its author. */
 export class VisitedProvider implements Provider {
   private readonly visits = new Map<string, Visit>();
 
@@ -59,12 +59,12 @@ export class VisitedProvider implements Provider {
   }
 }
 
-/** Characters that visited views may add. */
+/** Maximum characters that visited views may add. */
 const MOST_ADDED = 24 * 2 ** 20;
 
 /**
- * A story with what its maker looked at besides, as other slices, filters or a comparison, asked for once more. Runs that a comparison
- * names are listed; of them a story holds what was looked at.
+ * Adds the author's views (slices, filters, a comparison) to a story by repeating their requests. Runs in a comparison are listed, with
+ * the viewed data.
  */
 export async function addVisited(
   story: StoryFile,
@@ -102,7 +102,7 @@ export async function addVisited(
   return { ...story, answers: listed, left_out: left };
 }
 
-/** Whether a run was compared with that of the story. */
+/** Whether a run was compared with the run of the story. */
 function comparedWith(source: VisitedProvider, run: string, other: string | undefined): boolean {
   return other !== undefined && source.visited.some(({ path, query }) => path === 'diff' && query.a === run && query.b === other);
 }
@@ -133,7 +133,7 @@ async function answerOf(
     return { size: JSON.stringify(json).length, content: { json } };
   } catch (error) {
     abort?.throwIfAborted();
-    if (error instanceof Error) return null; // it is gone, or was an error before
+    if (error instanceof Error) return null; // since removed, or an error before
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * x of every vertex: each rank in turn is put where its neighbours above (or below) want it, in least squares, keeping
- * order and distances (isotonic regression by pooling neighbours that collide). Waypoints pull harder, so long edges are straight.
- * Then chains are straightened, and what they branch from and join in is centred on them.
+ * x of every vertex: each rank in turn moves to where its neighbours above (or below) pull it, by least squares that keep order and
+ * distances (isotonic regression by pooling adjacent violators). Waypoints pull harder, so long edges are straight. Then chains are
+ * straightened and centred on their branches.
  */
 
 import { type Adjacency, floats, integers, type Numbers } from '../../lib/arrays/typed_arrays';
@@ -11,9 +11,9 @@ import type { Levels } from './levels';
 const PASSES = 8;
 const PASSES_WITHOUT_WAYPOINTS = 4;
 const FARTHEST = 12;
-/** Waypoints keep this distance from what stands beside them. */
+/** Waypoints keep this distance from their neighbours. */
 const GAP_WAYPOINT = 10;
-/** Weight of what nothing pulls, and of what keeps its place. */
+/** Weight of vertices without pull, and of those that keep their place. */
 const ALONE = 0.05;
 const FIXED = 1e6;
 
@@ -28,7 +28,7 @@ export function placeHorizontally(problem: LayeredInput, levels: Levels): Number
   return solver.x;
 }
 
-/** One vertex a rank: each stands right below the one before. */
+/** One vertex per rank: each right below the previous one. */
 function straightLine(problem: LayeredInput, levels: Levels): Numbers {
   const x = floats(levels.count);
   let line = 0;
@@ -62,12 +62,12 @@ class Rows {
     for (const row of levels.rows) this.packFromLeft(row);
   }
 
-  /** From now on these vertices (1 at theirs) stay where they are. */
+  /** From now on these vertices (marked 1) do not move. */
   keep(kept: Numbers): void {
     this.kept = kept;
   }
 
-  /** Downwards by what is above, or upwards by what is below; the last sweeps look at both sides. */
+  /** Downwards by the rank above, upwards by the rank below; the last sweeps use both sides. */
   sweep(downwards: boolean, bothSides: boolean): void {
     const { rows, up, down } = this.levels;
     for (let q = 0; q < rows.length; q++) {
@@ -108,7 +108,7 @@ class Rows {
     for (const v of row) this.x[v]! -= right / 2;
   }
 
-  /** Least squares fit of one row to `want`, no two closer than their distance. */
+  /** Least-squares fit of one row to `want` with minimum distances. */
   private fit(row: number[]): void {
     const { want, weight, mean, mass, size, offset } = this;
     let blocks = 0;
@@ -136,7 +136,7 @@ class Rows {
     size[block - 1]! += size[block]!;
   }
 
-  /** Least distance of the middles of two neighbours in a row. */
+  /** Minimum distance between the centres of two neighbours in a row. */
   distance(left: number, right: number): number {
     const waypoints = left >= this.levels.boxes || right >= this.levels.boxes;
     return (this.width(left) + this.width(right)) / 2 + (waypoints ? GAP_WAYPOINT : GAP_X);
@@ -155,13 +155,13 @@ class Rows {
   }
 }
 
-// Straightens chains: long edges, and boxes each of which alone reads the one before. They move to one x for as many ranks as
-// what stands beside them allows.
+// Straightens chains: long edges, and boxes that each read only the previous one. They move to one x over as many ranks as their
+// neighbours allow.
 
 const ROUNDS = 2;
 const SHORTEST_CHAIN = 3;
 
-/** `distance` is the least distance of two neighbours in a row. Returns 1 for each vertex of a chain. */
+/** `distance` is the minimum distance of two neighbours in a row. Returns 1 for each vertex of a chain. */
 function straighten(problem: LayeredInput, levels: Levels, x: Numbers, distance: (left: number, right: number) => number): Numbers {
   const inChain = integers(levels.count);
   if (!levels.hasWaypoints) return inChain;
@@ -172,7 +172,7 @@ function straighten(problem: LayeredInput, levels: Levels, x: Numbers, distance:
     const [left, right] = [row[index[v]! - 1], row[index[v]! + 1]];
     const low = left === undefined ? Number.NEGATIVE_INFINITY : x[left]! + distance(left, v);
     const high = right === undefined ? Number.POSITIVE_INFINITY : x[right]! - distance(v, right);
-    // Rounding may leave a row tighter than its distances; there nothing can be gained.
+    // Rounding may leave a row tighter than its minimum distances; it is skipped.
     return low > high ? [x[v]!, x[v]!] : [low, high];
   };
   const found = chains(problem, levels);
@@ -181,12 +181,12 @@ function straighten(problem: LayeredInput, levels: Levels, x: Numbers, distance:
   return inChain;
 }
 
-/** Vertices one below the other that no other edge joins or leaves; longest first. */
+/** Vertices in a vertical line that no other edge joins or leaves; longest first. */
 function chains(problem: LayeredInput, levels: Levels): number[][] {
   const { up, down, boxes, count } = levels;
   const only = (beside: Adjacency, v: number): number =>
     beside.start[v + 1]! - beside.start[v]! === 1 ? beside.list[beside.start[v]!]! : -1;
-  // A box whose edges leave elsewhere than they enter bends the line.
+  // A box whose edges leave at another x than they enter would bend the line.
   const bends = (v: number): boolean => v < boxes && problem.inOffset[v] !== problem.outOffset[v];
   const follows = (v: number): number => {
     const next = only(down, v);
@@ -215,7 +215,7 @@ function straightenChain(
   const inset = (v: number): number => (v < boxes ? problem.inOffset[v]! : 0);
   const span = (v: number): [number, number] => room(v).map((limit) => limit + inset(v)) as [number, number];
   const end = chain.length;
-  // A long edge goes straight down from its box where it can, else straight down to the one that it leads to.
+  // A long edge runs straight down from its source if possible, else straight into its target.
   const [above, below] = [up.list[up.start[chain[0]!]!]!, down.list[down.start[chain[end - 1]!]!]!];
   const start = ofBoxes.length > 0 ? median(ofBoxes) : x[above]! + problem.outOffset[above]!;
   const goal = ofBoxes.length > 0 ? start : x[below]! + problem.inOffset[below]!;

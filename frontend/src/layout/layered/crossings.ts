@@ -1,11 +1,11 @@
-/** Orders the vertices of each rank so that few edges cross: barycentre sweeps, then swaps of neighbours; the best order seen wins. */
+/** Orders the vertices of each rank for few crossings: barycentre sweeps, then swaps of neighbours; keeps the best order. */
 
 import { type Adjacency, floats, integers, type Numbers } from '../../lib/arrays/typed_arrays';
 import type { Levels } from './levels';
 
 const SWEEPS = 10;
 const SWEEPS_WITHOUT_WAYPOINTS = 4;
-/** Where edges may span ranks, neighbours farther away than this do not pull. */
+/** If edges span ranks, neighbours beyond this distance do not pull. */
 const FARTHEST = 12;
 
 export function reduceCrossings(levels: Levels): void {
@@ -32,7 +32,7 @@ export function reduceCrossings(levels: Levels): void {
   });
 }
 
-/** Positions in a row; centred ones let rows of any width compare. */
+/** Positions in a row, centred, so that rows of any width compare. */
 function place(row: number[], position: Numbers, centred: boolean): void {
   const middle = centred ? (row.length - 1) / 2 : 0;
   for (let i = 0; i < row.length; i++) position[row[i]!] = i - middle;
@@ -43,7 +43,7 @@ function sortRows(levels: Levels, position: Numbers, sweep: number, centred: boo
   const downwards = sweep % 2 === 0;
   const beside = downwards ? levels.up : levels.down;
   const centre = floats(levels.count);
-  // Ties keep their order in one pair of sweeps and turn it in the next, which gets out of local minima.
+  // Ties keep their order in one pair of sweeps and reverse it in the next, to leave local minima.
   const tie = sweep & 2 && !centred ? -1 : 1;
   for (let q = 0; q < rows.length; q++) {
     const row = rows[downwards ? q : rows.length - 1 - q]!;
@@ -83,7 +83,7 @@ function swapNeighbours(levels: Levels, position: Numbers): void {
   }
 }
 
-/** Crossings between the edges of `a` and of `b` where `a` stands on the left. */
+/** Crossings between the edges of `a` and `b` with `a` on the left. */
 function crossingsOf(a: number, b: number, beside: Adjacency, position: Numbers): number {
   let crossings = 0;
   for (let i = beside.start[a]!; i < beside.start[a + 1]!; i++) {
@@ -95,7 +95,7 @@ function crossingsOf(a: number, b: number, beside: Adjacency, position: Numbers)
   return crossings;
 }
 
-/** Crossings of the whole, by an accumulator tree a row (Barth, Jünger, Mutzel). */
+/** All crossings, by one accumulator tree per row (Barth, Jünger, Mutzel). */
 function countCrossings(levels: Levels, position: Numbers): number {
   let crossings = 0;
   for (let r = 1; r < levels.rows.length; r++)

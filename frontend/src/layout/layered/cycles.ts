@@ -1,11 +1,11 @@
-/** Which edges to turn around so that none closes a cycle: few, and light ones. */
+/** Which edges to reverse to break all cycles: few, and light ones. */
 
 import { type Adjacency, adjacency, floats, integers, type Numbers } from '../../lib/arrays/typed_arrays';
 
-/** Larger graphs are taken as a depth-first walk meets them: the search below takes time by the square of their size. */
+/** Larger graphs use a depth-first order: the search below takes quadratic time. */
 const MOST_SEARCHED = 3000;
 
-/** 1 for edges to turn. */
+/** 1 for edges to reverse. */
 export function edgesToReverse(count: number, source: Numbers, target: Numbers, weight: Numbers): Numbers {
   const turned = backEdges(count, source, target);
   if (count > MOST_SEARCHED || !turned.includes(1)) return turned;
@@ -14,7 +14,7 @@ export function edgesToReverse(count: number, source: Numbers, target: Numbers, 
   return turned;
 }
 
-/** Edges that close a cycle for a depth-first walk from the sources. */
+/** Edges that close a cycle in a depth-first walk from the sources. */
 function backEdges(count: number, source: Numbers, target: Numbers): Numbers {
   const out = adjacency(count, source, target);
   const turned = integers(source.length);
@@ -48,8 +48,8 @@ function backEdges(count: number, source: Numbers, target: Numbers): Numbers {
 }
 
 /**
- * An order in which the edges that run backwards are light (Eades, Lin and Smyth): what has no outputs left goes last, what has
- * no inputs left goes first, and where all have both, first goes what sends most and takes least.
+ * An order with light backward edges (Eades, Lin and Smyth): vertices without outputs go last, those without inputs first, otherwise the
+ * one with the largest out-weight minus in-weight.
  */
 function heavyEdgesFirst(count: number, source: Numbers, target: Numbers, weight: Numbers): Numbers {
   const out = adjacency(count, source, target);

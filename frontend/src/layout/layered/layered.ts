@@ -1,6 +1,6 @@
 /**
- * Layered layout (Sugiyama) of connected pieces: ranks, order, x, rows, routes. Deterministic; time about linear in edges.
- * A flat optimizer scope has ten thousand pieces of a handful of shapes: each shape is laid out once.
+ * Layered layout (Sugiyama) of connected pieces: ranks, order, x, rows, routes. Deterministic; time about linear in edges. A flat
+ * optimizer scope has ten thousand pieces of few shapes: each shape is laid out once.
  */
 
 import type { Numbers } from '../../lib/arrays/typed_arrays';
@@ -33,7 +33,7 @@ export function layered(problem: LayeredInput): Placement {
   return { width: rows.width, height: rows.total, x, y, routes };
 }
 
-/** Fewer pieces are not worth looking for equal ones. */
+/** With fewer pieces, looking for equal ones does not pay. */
 const FEW_PIECES = 8;
 const MOST_SHAPES = 1000;
 /** Larger pieces are rarely repeated. */
@@ -53,7 +53,7 @@ export function pieceLayouts(count: number): (problem: LayeredInput) => Placemen
 const BOX_NUMBERS = 8;
 const EDGE_NUMBERS = 3;
 
-/** Writes all that a layout depends on; returns how many numbers that are, 0 for too many. */
+/** Writes everything that a layout depends on; returns the count of numbers, 0 if there are too many. */
 function write(problem: LayeredInput): number {
   const { width, height, restWidth, restHeight, inOffset, outOffset, inset, plug, source, target, weight } = problem;
   if (1 + BOX_NUMBERS * problem.count + EDGE_NUMBERS * source.length > MOST_NUMBERS) return 0;

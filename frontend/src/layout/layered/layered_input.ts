@@ -1,4 +1,4 @@
-/** What the layered layout is asked for and what it answers. It knows boxes and edges, nothing of graphs or scopes. */
+/** Input and result of the layered layout: boxes and edges, without graphs or scopes. */
 
 import type { Numbers } from '../../lib/arrays/typed_arrays';
 
@@ -7,28 +7,28 @@ export interface LayeredInput {
   readonly count: number;
   readonly width: Numbers;
   readonly height: Numbers;
-  /** Sizes with all scopes closed: what must not change when one is opened is decided by them. */
+  /** Sizes with all scopes collapsed. They decide what must not change when a scope expands. */
   readonly restWidth: Numbers;
   readonly restHeight: Numbers;
   /** Where edges enter at the top and leave at the bottom, from the box's centre. */
   readonly inOffset: Numbers;
   readonly outOffset: Numbers;
-  /** Edges end this far inside the box's top and bottom. */
+  /** Edges end this far inside the top and bottom of a box. */
   readonly inset: Numbers;
-  /** 1 where all edges enter at one point instead of side by side. */
+  /** 1 if all edges enter at one point instead of side by side. */
   readonly plug: Numbers;
   readonly source: Numbers;
   readonly target: Numbers;
-  /** How much an edge counts where edges have to be turned to break cycles; more than 0. */
+  /** Weight of an edge when cycles are broken; more than 0. */
   readonly weight: Numbers;
   readonly folding: Folding;
 }
 
-/** When a tall layout is folded into columns side by side: from which height and steepness on, and into which height by width. */
+/** When to fold a tall layout into columns side by side (height, steepness), and the target proportion. */
 export interface Folding {
   readonly tall: number;
   readonly steep: number;
-  /** With scopes opened the cut stays as it is up to this steepness: what one looks at stays put. */
+  /** With expanded scopes, the cut stays up to this steepness, so that the view does not jump. */
   readonly steepest: number;
   readonly proportion: number;
 }

@@ -1,19 +1,19 @@
 /**
- * Vertices in their ranks, with a waypoint wherever an edge crosses a rank: long edges then find their way between boxes.
- * Very dense or large problems go without waypoints (their number grows with edges times ranks).
+ * Vertices in their ranks, with a waypoint wherever an edge crosses a rank, so that long edges run between boxes. Very dense or large
+ * problems have no waypoints (their number grows with edges times ranks).
  */
 
 import { type Adjacency, adjacency, integers, type Numbers } from '../../lib/arrays/typed_arrays';
 import type { Ranks } from './ranks';
 
 export interface Levels {
-  /** Boxes and, behind them, waypoints. */
+  /** Boxes, followed by waypoints. */
   readonly count: number;
   readonly boxes: number;
   readonly rank: Numbers;
   /** Vertices of each rank from left to right. */
   readonly rows: number[][];
-  /** Segments: edges cut at their waypoints. Between neighbouring ranks, unless there are no waypoints. */
+  /** Segments: edges cut at their waypoints. They join neighbouring ranks, unless there are no waypoints. */
   readonly up: Adjacency;
   readonly down: Adjacency;
   /** First segment of each edge; its other segments follow. */
@@ -60,7 +60,7 @@ export function buildLevels(boxes: number, ranks: Ranks): Levels {
   return { count, boxes, rank, rows, up, down, firstSegment, segmentUpper, segmentLower, hasWaypoints };
 }
 
-/** Boxes in topological order; each waypoint behind what its edge comes from. */
+/** Boxes in topological order; each waypoint after the source of its edge. */
 function firstRows(count: number, boxes: number, rank: Numbers, ranks: Ranks, up: Adjacency): number[][] {
   const rows: number[][] = Array.from({ length: ranks.count }, () => []);
   const position = integers(count);

@@ -6,11 +6,11 @@ import { edgesToReverse } from './cycles';
 export interface Ranks {
   readonly rank: Numbers;
   readonly count: number;
-  /** Edges turned around where they were part of a cycle: ends in running direction, and which were turned. */
+  /** Edges of cycles are reversed: their ends in drawing direction, and which were reversed. */
   readonly upper: Numbers;
   readonly lower: Numbers;
   readonly turned: Numbers;
-  /** Vertices so that each comes before those below it. */
+  /** Vertices in topological order. */
   readonly order: Numbers;
 }
 
@@ -30,7 +30,7 @@ export function assignRanks(count: number, source: Numbers, target: Numbers, wei
   return { rank, count: highest + 1, upper, lower, turned, order };
 }
 
-/** Depth-first topological order: what belongs to one chain stays together. */
+/** Depth-first topological order: chains stay together. */
 function topological(count: number, upper: Numbers, lower: Numbers): Numbers {
   const out = adjacency(count, upper, lower);
   const order = integers(count);
@@ -72,7 +72,7 @@ function longestPaths(count: number, order: Numbers, upper: Numbers, lower: Numb
   return rank;
 }
 
-/** Pulls a vertex down to what it feeds where that stretches no more edges than it shortens. */
+/** Moves a vertex down to its outputs if that lengthens no more edges than it shortens. */
 function tighten(count: number, order: Numbers, rank: Numbers, upper: Numbers, lower: Numbers): void {
   const out = adjacency(count, upper, lower);
   const into = adjacency(count, lower, upper);
@@ -88,7 +88,7 @@ function tighten(count: number, order: Numbers, rank: Numbers, upper: Numbers, l
   }
 }
 
-/** Vertices above which hangs a tree that feeds nothing else: the tree can move down with them. */
+/** Vertices with a tree above them that feeds nothing else: the tree moves down with them. */
 function feedsOneOnly(count: number, order: Numbers, out: Adjacency, into: Adjacency): Numbers {
   const free = integers(count, 1);
   for (let i = 0; i < count; i++) {

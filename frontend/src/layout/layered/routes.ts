@@ -1,4 +1,4 @@
-/** Edges as polylines: down from a box, through its waypoints, into the next box; around the columns where ranks are folded. */
+/** Edges as polylines: down from a box, through waypoints, into the next box; around columns if ranks are folded. */
 
 import { floats, integers, type Numbers } from '../../lib/arrays/typed_arrays';
 import type { LayeredInput } from './layered_input';
@@ -6,10 +6,10 @@ import type { Levels } from './levels';
 import type { Ranks } from './ranks';
 import { laneX, type Rows } from './rows';
 
-/** Arrows side by side on a box keep this distance where there is room, and use at most this part of its width. */
+/** Distance of arrows side by side on a box, and the share of its width they may use. */
 const PORT_STEP = 9;
 const PORT_SHARE = 0.5;
-/** Edges around columns leave and enter ranks at this distance. */
+/** Distance at which edges around columns leave and enter ranks. */
 const ELBOW = 9;
 
 export function routeEdges(problem: LayeredInput, ranks: Ranks, levels: Levels, rows: Rows, x: Numbers, y: Numbers): number[][] {
@@ -25,7 +25,7 @@ export function routeEdges(problem: LayeredInput, ranks: Ranks, levels: Levels, 
   return routes;
 }
 
-/** Offset of each segment's arrival from its box's entry point, so that arrows stand side by side in the order they come from. */
+/** Offset of each segment's end from the entry point of its box, so that arrows stand side by side in the order of their sources. */
 function inPorts(problem: LayeredInput, levels: Levels, x: Numbers): Numbers {
   const port = floats(levels.segmentUpper.length);
   const { start, list, edge } = levels.up;
@@ -88,7 +88,7 @@ class Geometry {
 function add(route: number[], x: number, y: number): void {
   const n = route.length;
   if (n >= 2 && route[n - 2] === x && Math.abs(route[n - 1]! - y) < 0.5) return;
-  // Straight on downwards: the point between says nothing.
+  // The middle point of a straight line is redundant.
   if (n >= 4 && route[n - 2] === x && route[n - 4] === x) route.length = n - 2;
   route.push(x, y);
 }

@@ -1,10 +1,10 @@
-/** Where each rank stands: its top, its height, its column. */
+/** Position of each rank: its top, height and column. */
 
 import type { Numbers } from '../../lib/arrays/typed_arrays';
 import { type Folding, GAP_X, GAP_Y, type LayeredInput } from './layered_input';
 import type { Levels } from './levels';
 
-/** Steeper curves need room: a gap grows with the widest sidestep in it, up to this. */
+/** Steep curves need room: a gap grows with the widest horizontal offset in it, up to this. */
 const WIDEST_GAP = 90;
 const GAP_BY_SIDESTEP = 0.09;
 const GUTTER = 30;
@@ -14,7 +14,7 @@ const MOST_LANES = 12;
 interface Column {
   readonly firstRank: number;
   readonly endRank: number;
-  /** To add to x of what stands in this column. */
+  /** x offset of this column. */
   readonly shift: number;
   /** Left edge of the gutter on the column's right, and the lanes in it. */
   readonly gutter: number;
@@ -72,7 +72,7 @@ function rowWidths(width: Numbers, levels: Levels): number[] {
   });
 }
 
-/** Room below each rank, and how many edges run through it. */
+/** Space below each rank, and how many edges run through it. */
 function gaps(problem: LayeredInput, levels: Levels, x: Numbers): { gap: number[]; crossing: number[] } {
   const ranks = levels.rows.length;
   const sidestep = new Array<number>(ranks).fill(0);
@@ -120,18 +120,18 @@ export function laneX(column: Column, lane: number): number {
   return column.gutter + GUTTER / 2 + (column.lanes ? lane % column.lanes : 0) * LANE;
 }
 
-// Folds tall layouts: ranks are cut into columns that stand side by side, so that a chain of a hundred blocks is not a one-pixel tower.
+// Folds tall layouts: ranks are cut into columns side by side, so that a chain of a hundred blocks is not a one-pixel tower.
 
-/** Of so many pixels nobody remembers where something stood. */
+/** Layouts of this many pixels need not stay stable. */
 const MANY_SCREENS = 8000;
 const FEWEST_RANKS = 3;
-/** One more column has to gain at least this. */
+/** One more column must improve the fit by at least this. */
 const BETTER = 0.97;
-/** A column ends at most this part of its height off. */
+/** A column may deviate from equal height by this share. */
 const TOLERANCE = 0.25;
 
 interface RowSizes {
-  /** Height of each rank, the gap below it included, and its width. */
+  /** Height of each rank, including the gap below it, and its width. */
   readonly height: readonly number[];
   readonly width: readonly number[];
 }
@@ -144,7 +144,7 @@ export function foldRanks(rest: RowSizes, now: RowSizes, crossing: readonly numb
   return height > folding.tall && height > steepest * width ? cut(now, crossing, folding, 1) : cuts;
 }
 
-/** Of about as many columns as the proportion asks for, the cut that fits best onto a screen. */
+/** The cut that fits a screen best, of about as many columns as the proportion suggests. */
 function cut(rows: RowSizes, crossing: readonly number[], { tall, steep, proportion }: Folding, fewestRanks: number): number[] {
   const count = rows.height.length;
   const height = sum(rows.height);
@@ -153,7 +153,7 @@ function cut(rows: RowSizes, crossing: readonly number[], { tall, steep, proport
   const wanted = Math.round(Math.sqrt(height / width / proportion));
   let best = { size: Number.POSITIVE_INFINITY, starts: [0] };
   const most = Math.floor(count / fewestRanks);
-  // Of few tall ranks there may be fewer than columns are wanted: then each gets its own.
+  // With few tall ranks there may be fewer ranks than columns: then each rank gets a column.
   for (let columns = Math.max(2, Math.min(wanted - 1, most)); columns <= Math.min(wanted + 1, most); columns++) {
     const starts = cutInto(columns, height, rows, crossing);
     const size = folded(rows, starts);
@@ -163,7 +163,7 @@ function cut(rows: RowSizes, crossing: readonly number[], { tall, steep, proport
   return best.starts;
 }
 
-/** Columns of nearly equal height; a little off where fewer edges cross there. */
+/** Columns of nearly equal height; cuts move a little to where fewer edges cross. */
 function cutInto(columns: number, height: number, rows: RowSizes, crossing: readonly number[]): number[] {
   const starts = [0];
   const goal = height / columns;
@@ -197,7 +197,7 @@ function folded(rows: RowSizes, starts: readonly number[]): { width: number; hei
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 
-/** Math.max takes its arguments from the stack; a hundred thousand ranks would not fit. */
+/** Math.max takes its arguments from the stack, which does not fit a hundred thousand ranks. */
 function sampled(numbers: readonly number[]): readonly number[] {
   return numbers.length <= 10_000 ? numbers : [numbers.reduce((a, b) => Math.max(a, b), 0)];
 }

@@ -1,6 +1,6 @@
 /**
- * Edges that cross the border of an open scope continue inside it: from the plug at the scope's top to the children they
- * reach, and from children to the plug at its bottom. Where that line would run over other boxes only a stub is drawn.
+ * Edges that cross the border of an expanded scope continue inside it: from the plug at the top to the children, and from children to the
+ * plug at the bottom. If that line would cross other boxes, only a stub is drawn.
  */
 
 import { clamp, floats, integers, type Numbers } from '../../lib/arrays/typed_arrays';
@@ -17,11 +17,11 @@ export const STUB_OUT = 8;
 export const HUB_OUT = 16;
 export const HUB_IN = 32;
 
-/** More lines than this into one plug are a tangle. */
+/** More lines into one plug would be a tangle. */
 const MOST_BRIDGES = 10;
 /** Plugs keep this distance from the scope's corners. */
 const PLUG_MARGIN = 22;
-/** And this part of its width. */
+/** And this share of its width. */
 const PLUG_SHARE = 0.2;
 
 export interface Bridges {
@@ -52,7 +52,7 @@ export function bridgeFlags(
   const entering: number[] = [];
   const leaving: number[] = [];
   for (let i = 0; i < count; i++) {
-    // What stands beside something, or in a block, has no room for a stub.
+    // There is no space for a stub beside an attached node or in a block.
     if (host[i]! >= 0 || cells[cellOf[i]!]!.main < 0) continue;
     if (fromOutside[graph.entities[i]!]! > 0) entering.push(i);
     if (toOutside[graph.entities[i]!]! > 0) leaving.push(i);
@@ -69,7 +69,7 @@ export function bridgeFlags(
   return { flags, bridgesIn, bridgesOut };
 }
 
-/** Alone in a function for the reason given in messages.ts. */
+/** A separate function for the reason given in messages.ts. */
 function flagHubs(flags: Numbers, graph: ScopeGraph, edges: CellEdges, hub: Numbers): void {
   for (let e = 0; e < edges.source.length; e++) {
     if (!hub[e]) continue;
@@ -78,7 +78,7 @@ function flagHubs(flags: Numbers, graph: ScopeGraph, edges: CellEdges, hub: Numb
   }
 }
 
-/** Whether a cell sees the top or the bottom of the scope with no other cell in between. */
+/** Whether no other cell is between a cell and the top or bottom of the scope. */
 class Sight {
   constructor(
     private readonly graph: ScopeGraph,
@@ -99,7 +99,7 @@ class Sight {
   private clear(cell: number, port: Float32Array, beyond: (other: number) => boolean): boolean {
     const { left } = this.placed;
     const main = this.cells[cell]!;
-    // Edges meet a cell at its main box, right of what is attached to it; an open scope is met off its middle.
+    // Edges meet a cell at its main box, right of attached nodes; an expanded scope off its centre.
     const middle = left[cell]! + main.left[0]! + port[this.graph.entities[main.main]!]!;
     for (let other = 0; other < this.cells.length; other++) {
       if (other === cell || !beyond(other)) continue;
@@ -110,8 +110,8 @@ class Sight {
 }
 
 /**
- * The plugs stand above and below the middle of what they lead to, both at the same x: were they apart, each scope of a chain
- * would stand a little farther to the side than the one before.
+ * The plugs are above and below the centre of their children, both at the same x. Otherwise each scope of a chain would be shifted a
+ * little further than the previous one.
  */
 export function plugX(graph: ScopeGraph, left: Numbers, flags: Numbers, sizes: BoxSizes, width: number): number {
   const enters = meanX(graph, left, flags, BRIDGE_IN, STUB_IN, sizes.inX);
@@ -122,7 +122,7 @@ export function plugX(graph: ScopeGraph, left: Numbers, flags: Numbers, sizes: B
   return clamp(wanted, margin, width - margin);
 }
 
-/** Mean x of the children with a flag, of those with the other one if there are none. */
+/** Mean x of the children with a flag, or with the other one if there are none. */
 function meanX(graph: ScopeGraph, left: Numbers, flags: Numbers, preferred: number, other: number, x: Float32Array): number | undefined {
   const sum = floats(2);
   const number = integers(2);

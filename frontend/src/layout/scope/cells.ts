@@ -1,4 +1,4 @@
-/** Cells: what the layered layout moves as one box. A child with the small nodes attached to it, or a block of twins. */
+/** Cells: units that the layered layout moves as one box. A child with its attached small nodes, or a block of twins. */
 
 import { integers, type Numbers } from '../../lib/arrays/typed_arrays';
 import type { ScopeGraph } from './scope_graph';
@@ -14,7 +14,7 @@ export interface BoxSizes {
 }
 
 export interface Cell {
-  /** The child the cell is about; -1 for a block. */
+  /** The main child of the cell; -1 for a block. */
   readonly main: number;
   readonly members: number[];
   /** Top left corners of the members in the cell. */
@@ -80,7 +80,7 @@ function mainCell(graph: ScopeGraph, main: number, attached: readonly (number[] 
   return cell;
 }
 
-/** Stacks attached nodes left of the main one, level with its middle (or under the title of a tall one). */
+/** Stacks attached nodes left of the main one, level with its centre (or below the title of a tall one). */
 function addAttached(
   graph: ScopeGraph,
   cell: Cell,
@@ -142,7 +142,7 @@ function push(cell: Cell, child: number, left: number, top: number): void {
   cell.top.push(top);
 }
 
-// Twins: small children with the very same neighbours (a hundred constants nobody here reads, all inputs of one call). They become one block.
+// Twins: small children with exactly the same neighbours (a hundred unused constants, all inputs of one call). They become one block.
 
 const FEWEST_AUXILIARY = 4;
 const FEWEST = 10;
@@ -175,7 +175,7 @@ export function groupTwins(
   return { group, groups };
 }
 
-/** Neighbours further down the list than this make no twins, and keys stay short. */
+/** Children with more neighbours than this are not twins, so keys stay short. */
 const MOST_NEIGHBOURS = 8;
 
 function neighbourKeys(graph: ScopeGraph, free: (child: number) => boolean): (string | undefined)[] {
@@ -188,13 +188,13 @@ function neighbourKeys(graph: ScopeGraph, free: (child: number) => boolean): (st
   return neighbours.map((list) => (list && list.length <= MOST_NEIGHBOURS ? list.sort((a, b) => a - b).join() : undefined));
 }
 
-// Small nodes stand beside what they feed: an auxiliary node (constant, variable read) with one consumer among its
-// siblings is attached to it; what feeds only an attached node follows it.
+// Small nodes are drawn beside their consumer: an auxiliary node (constant, variable read) with one consumer among its siblings is
+// attached to it; a node that feeds only an attached node follows it.
 
-/** More than this many beside one node would hide it; the others stay in the flow. */
+/** More than this beside one node would hide it; the others stay in the flow. */
 const MOST_ATTACHED = 6;
 
-/** For each child the child that it is attached to, or -1. Chains are two long at most. */
+/** The child to which each child is attached, or -1. Chains have at most two links. */
 export function attachAuxiliary(graph: ScopeGraph, auxiliary: (entity: number) => boolean): Numbers {
   const count = graph.entities.length;
   const host = integers(count, -1);
@@ -207,7 +207,7 @@ export function attachAuxiliary(graph: ScopeGraph, auxiliary: (entity: number) =
   if (!any) return host;
   const { consumer, sources } = consumers(graph);
   const attached = integers(count);
-  // A node that is read from must be seen first: its reader hosts it only while it is attached itself.
+  // Sources before their readers: a reader hosts a node only while it is attached itself.
   for (const wanted of [0, 1]) {
     for (let i = 0; i < count; i++) {
       const to = consumer[i]!;
@@ -222,7 +222,7 @@ export function attachAuxiliary(graph: ScopeGraph, auxiliary: (entity: number) =
   return host;
 }
 
-/** The only child that each child feeds (-1: none or several), and how many children feed it. */
+/** The only consumer of each child (-1: none or several), and how many children feed it. */
 function consumers(graph: ScopeGraph): { consumer: Numbers; sources: Numbers } {
   const consumer = integers(graph.entities.length, -1);
   const sources = integers(graph.entities.length);

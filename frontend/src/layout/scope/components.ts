@@ -22,9 +22,9 @@ export interface Arrangement {
   /** Top left corner of each cell. */
   readonly left: Numbers;
   readonly top: Numbers;
-  /** A polyline a cell edge, empty for those left out. */
+  /** One polyline per cell edge, empty for skipped ones. */
   readonly routes: (readonly number[])[];
-  /** 1 for cells that no edge leads to, 2 for cells that none leaves. */
+  /** 1 for cells without incoming edges, 2 for cells without outgoing ones. */
   readonly role: Numbers;
 }
 
@@ -100,7 +100,7 @@ function connectedPieces(count: number, edges: CellEdges, skipped: Numbers): Pie
   return pieces;
 }
 
-/** `local`: room for the place of each of the scope's cells in its piece. */
+/** `local`: scratch for the position of each cell in its piece. */
 function problemOf(
   piece: Piece,
   cells: readonly Cell[],
@@ -132,7 +132,7 @@ function problemOf(
 
 const AFTER_SINGLES = 1e6;
 
-/** Sizes as they would about be with everything closed, by which pieces are ordered and put on shelves. */
+/** Approximate sizes with everything collapsed, by which pieces are ordered and put on shelves. */
 function restSize(piece: Piece, cells: readonly Cell[]): { order: number; scaleX: number; scaleY: number } {
   let [area, restArea] = [0, 0];
   for (const cell of piece.cells) {
@@ -141,7 +141,7 @@ function restSize(piece: Piece, cells: readonly Cell[]): { order: number; scaleX
     restArea += restWidth * restHeight;
   }
   const scale = Math.sqrt(restArea / Math.max(1, area));
-  // Single cells come after all others, by height: shelves of equal height waste no room.
+  // Single cells come last, by height: shelves of equal height waste no space.
   const order = piece.cells.length > 1 ? AFTER_SINGLES + restArea : cells[piece.cells[0]!]!.restHeight;
   return { order, scaleX: scale, scaleY: scale };
 }
@@ -156,12 +156,12 @@ function roles(count: number, edges: CellEdges, skipped: Numbers): Numbers {
   return role;
 }
 
-// Puts rectangles on shelves, from left to right and top to bottom, as wide as a pleasant proportion asks.
+// Puts rectangles on shelves, from left to right and top to bottom, with a target proportion.
 
 interface Rectangle {
   readonly width: number;
   readonly height: number;
-  /** Sizes with all scopes closed: they decide which rectangle stands on which shelf. */
+  /** Sizes with all scopes collapsed: they decide which shelf a rectangle is on. */
   readonly restWidth: number;
   readonly restHeight: number;
 }
@@ -174,11 +174,11 @@ interface Packing {
   readonly y: number[];
 }
 
-/** So few are put in one row or one column. */
+/** This few are put in one row or one column. */
 const FEW = 2;
 /** LayoutJob width by height. */
 const PROPORTION = 1.6;
-/** With scopes opened the shelves stay as they are up to these proportions. */
+/** With expanded scopes, the shelves stay up to these proportions. */
 const [NARROWEST, WIDEST] = [0.2, 6];
 
 function pack(rectangles: readonly Rectangle[], gap: number, { proportion: wanted }: Folding): Packing {
@@ -201,7 +201,7 @@ function pack(rectangles: readonly Rectangle[], gap: number, { proportion: wante
   return stack(rectangles, now, gap);
 }
 
-/** Beside or below each other, whatever is seen larger at once. */
+/** Beside or below each other, whichever appears larger. */
 function packFew(rectangles: readonly Rectangle[], gap: number, proportion: number): Packing {
   const ways = [[0], rectangles.map((_, i) => i)].map((starts) => stack(rectangles, starts, gap));
   const size = ({ width, height }: Packing): number => Math.max(width * proportion, height);

@@ -1,13 +1,13 @@
-/** Hubs: cells with so many edges that following them would pull everything into one row. Their edges are left out of the layout. */
+/** Hubs: cells with so many edges that the layout would put everything into one row. Their edges are excluded from the layout. */
 
 import { floats, integers, type Numbers } from '../../lib/arrays/typed_arrays';
 import { GAP_X, GAP_Y } from '../layered/layered_input';
 import { assignRanks } from '../layered/ranks';
 import type { Cell } from './cells';
 
-/** A hub has more neighbours on one side than this. */
+/** Minimum number of neighbours on one side of a hub. */
 const MOST_NEIGHBOURS = 24;
-/** Control edges say "after", not "from": few are enough to be followed by nobody. */
+/** Control edges mean "after", not "from": a few are already too many to follow. */
 const MOST_CONTROL = 4;
 
 /** Smaller scopes may be wide. */
@@ -22,13 +22,13 @@ export interface CellEdges {
   readonly target: number[];
   /** A meta edge (local number) of each cell edge. */
   readonly meta: number[];
-  /** 1 where only control edges make it. */
+  /** 1 if it only has control edges. */
   readonly control: number[];
-  /** Number of graph edges that it stands for. */
+  /** Number of graph edges that it represents. */
   readonly weight: number[];
 }
 
-/** Marks the edges that hubs spread or gather; with fewer neighbours, too, where that breaks a very wide layout into pieces. */
+/** Marks the edges of hubs; with fewer neighbours also where that splits a very wide layout into pieces. */
 export function hubEdges(cells: readonly Cell[], edges: CellEdges): Numbers {
   const hub = markHubs(cells.length, edges, MOST_NEIGHBOURS);
   if (cells.length < MANY_CELLS || !isWide(cells, edges, hub)) return hub;
@@ -58,7 +58,7 @@ function markHubs(cells: number, edges: CellEdges, mostNeighbours: number): Numb
   return hub;
 }
 
-/** Whether ranks would be far wider than all of them are high, sizes with closed scopes taken: opening one changes nothing here. */
+/** Whether ranks would be much wider than all of them are high, with collapsed sizes: expanding a scope changes nothing here. */
 function isWide(cells: readonly Cell[], edges: CellEdges, hub: Numbers): boolean {
   const kept = edges.source.map((_, e) => e).filter((e) => !hub[e]);
   const ranks = assignRanks(

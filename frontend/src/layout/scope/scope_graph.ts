@@ -1,4 +1,4 @@
-/** The children of one scope and the edges between them, numbered locally: what the steps of a scope's layout work on. */
+/** The children of one scope and the edges between them, numbered locally: input of the steps of a scope's layout. */
 
 import type { MetaEdges } from '../../model/graph/meta_edges';
 import type { ScopeTree } from '../../model/graph/tree';
@@ -11,15 +11,15 @@ export interface ScopeGraph {
   readonly firstMeta: number;
   readonly source: number[];
   readonly target: number[];
-  /** 1 where the edge shapes the layout: data edges, and control edges of children that have nothing else. */
+  /** 1 if the edge affects the layout: data edges, and control edges of children without data edges. */
   readonly shapes: number[];
-  /** 1 where there are only control edges. */
+  /** 1 if there are only control edges. */
   readonly control: number[];
   /** Number of graph edges in each. */
   readonly weight: number[];
 }
 
-/** `local` is scratch of one number an entity. */
+/** `local` is scratch, one number per entity. */
 export function scopeGraph(tree: ScopeTree, meta: MetaEdges, scope: number, local: Int32Array): ScopeGraph {
   const entities = tree.children.subarray(tree.childStart[scope]!, tree.childStart[scope + 1]!);
   for (let i = 0; i < entities.length; i++) local[entities[i]!] = i;

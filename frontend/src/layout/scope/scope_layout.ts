@@ -1,4 +1,4 @@
-/** Layout of one scope from the sizes of its children: small nodes attached, twins in blocks, hubs left out, the rest in layers. */
+/** Layout of one scope from the sizes of its children: small nodes attached, twins in blocks, hubs excluded, the rest in layers. */
 
 import { floats, integers, type Numbers } from '../../lib/arrays/typed_arrays';
 import { type Bridges, bridgeFlags, plugX } from './bridges';
@@ -17,7 +17,7 @@ export interface ScopeLayout {
   readonly left: Numbers;
   readonly top: Numbers;
   readonly flags: Numbers;
-  /** A polyline a meta edge, in the scope's frame; empty where it is only drawn on demand. */
+  /** One polyline per meta edge, in the scope's frame; empty if it is only drawn on demand. */
   readonly routes: readonly (readonly number[])[];
   /** Rectangles (x, y, width, height) behind blocks of twins. */
   readonly blocks: readonly number[];
@@ -27,13 +27,13 @@ export interface ScopeContext {
   readonly sizes: BoxSizes;
   readonly isAuxiliary: (entity: number) => boolean;
   readonly isScope: (entity: number) => boolean;
-  /** Edges enter at one point: an open scope. */
+  /** Edges enter at one point: an expanded scope. */
   readonly isOpen: (entity: number) => boolean;
-  /** Data edges from and to the outside of the scope that holds an entity. */
+  /** Data edges between an entity and the outside of its scope. */
   readonly bridges: Bridges;
 }
 
-/** Room above and below the content where edges from outside fan out. */
+/** Space above and below the content for edges from outside to fan out. */
 const BRIDGE_ROOM = 18;
 
 export function layoutScope(graph: ScopeGraph, context: ScopeContext): ScopeLayout {
@@ -50,7 +50,7 @@ export function layoutScope(graph: ScopeGraph, context: ScopeContext): ScopeLayo
   return finish(graph, host, cells, edges, hub, arrangement, context);
 }
 
-/** Meta edges between cells, equal ones once. */
+/** Meta edges between cells, without duplicates. */
 function cellEdges(graph: ScopeGraph, { cells, cellOf }: Cells): CellEdges {
   const edges: CellEdges = { source: [], target: [], meta: [], control: [], weight: [] };
   const seen = new Map<number, number>();
@@ -125,7 +125,7 @@ function finish(
   return { width, height, plug: plugX(graph, left, flags.flags, context.sizes, width), left, top, flags: flags.flags, routes, blocks };
 }
 
-/** Alone in a function for the reason given in messages.ts. */
+/** A separate function for the reason given in messages.ts. */
 function addDirectRoutes(routes: (readonly number[])[], boxes: Boxes, host: Numbers): void {
   const { source, target, shapes } = boxes.graph;
   for (let e = 0; e < source.length; e++) {
@@ -141,7 +141,7 @@ interface Boxes {
   readonly sizes: BoxSizes;
 }
 
-/** From an attached node's right side to the left side of what it stands beside. */
+/** From the right side of an attached node to the left side of its host. */
 function attachedRoute({ graph, left, top, sizes }: Boxes, from: number, to: number): number[] {
   const [a, b] = [graph.entities[from]!, graph.entities[to]!];
   const x1 = left[from]! + sizes.width[a]!;
@@ -153,11 +153,11 @@ function attachedRoute({ graph, left, top, sizes }: Boxes, from: number, to: num
   return y1 === y2 ? [x1, y1, x2, y2] : [x1, y1, middle, y1, middle, y2, x2, y2];
 }
 
-/** Control edges that the layout did not look at are drawn where they are short; others come with the selection. */
+/** Control edges that the layout ignored are drawn if they are short; others appear with the selection. */
 const SHORT_X = 260;
 const SHORT_Y = 200;
 
-/** An edge that the layout did not look at: one curve, or nothing. */
+/** An edge that the layout ignored: one curve, or nothing. */
 function directRoute({ graph, left, top, sizes }: Boxes, from: number, to: number): number[] {
   const [a, b] = [graph.entities[from]!, graph.entities[to]!];
   const route = [left[from]! + sizes.outX[a]!, top[from]! + sizes.height[a]!, left[to]! + sizes.inX[b]!, top[to]!] as const;

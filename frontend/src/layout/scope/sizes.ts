@@ -5,7 +5,7 @@ import { clamp } from '../../lib/arrays/typed_arrays';
 export const NODE_HEIGHT = 36;
 export const SMALL_HEIGHT = 18;
 export const CLOSED_HEIGHT = 42;
-/** Title bar of an open scope. */
+/** Title bar of an expanded scope. */
 export const HEADER = 28;
 export const PADDING = 16;
 
@@ -14,7 +14,7 @@ export const SMALL_FONT = 10;
 export const SUBTITLE_FONT = 10;
 export const SCOPE_FONT = 12.5;
 
-/** Widths go in steps: so `MatMul_3` and `MatMul_12` are equally wide, and what repeats in a network looks and is laid out alike. */
+/** Widths are quantised, so that `MatMul_3` and `MatMul_12` have equal widths and repeated parts of a network get the same layout. */
 const STEP = 10;
 
 const stepped = (width: number): number => STEP * Math.ceil(width / STEP);
@@ -31,12 +31,12 @@ export function closedWidth(label: string): number {
   return stepped(clamp(textWidth(label, SCOPE_FONT) * 1.06 + 46, 104, 250));
 }
 
-/** A stack has room for what its second line says: from which block to which. */
+/** A group has room for its second line: its first and last block. */
 export function blockGroupWidth(label: string, subtitle: string): number {
   return stepped(clamp(Math.max(closedWidth(label), textWidth(subtitle, SUBTITLE_FONT) + 46), 104, 320));
 }
 
-// Width of text in a common sans-serif face, by a table: workers have no fonts, and the same graph should get the same layout everywhere.
+// Width of text in a common sans-serif face, from a table: workers have no fonts, and a graph should get the same layout everywhere.
 
 // Advance widths of ASCII 32…126, in hundredths of the font size (Helvetica's, rounded; the page's face is a little wider).
 const ADVANCES = [

@@ -1,4 +1,4 @@
-/** Bytes as text and back, and gzip, by what the browser has. */
+/** Bytes as text and back, and gzip, with the browser's own functions. */
 
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   const binary = atob(text);
@@ -8,7 +8,7 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
 }
 
 export function toBase64(bytes: Uint8Array): string {
-  // Piece by piece: a call takes a limited number of arguments. A multiple of three, so that no padding is within.
+  // In pieces, because a call takes a limited number of arguments. A multiple of three, so that there is no padding inside.
   const PIECE = 3 * 8192;
   let text = '';
   for (let at = 0; at < bytes.length; at += PIECE) text += btoa(String.fromCharCode(...bytes.subarray(at, at + PIECE)));
@@ -19,7 +19,7 @@ export function gzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBu
   return through(bytes, new CompressionStream('gzip'));
 }
 
-/** Rejects what is no gzip. `most`: bytes that it may unpack to. */
+/** Rejects data that are not gzip. `most`: maximum unpacked bytes. */
 export function gunzip(bytes: Uint8Array<ArrayBuffer>, most = Number.POSITIVE_INFINITY): Promise<Uint8Array<ArrayBuffer>> {
   return through(bytes, new DecompressionStream('gzip'), most);
 }

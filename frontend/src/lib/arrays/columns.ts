@@ -3,12 +3,12 @@
 const MAGIC = 'TTCOLS01';
 const HEADER_AT = MAGIC.length + 4;
 
-/** The bytes are not columns, or are cut short. Fetch them again; if it stays, server and page differ in version. */
+/** The bytes are not columns, or truncated. Request them again; if the error persists, server and page differ in version. */
 export class ColumnsError extends Error {
   override name = 'ColumnsError';
 }
 
-/** Texts in one UTF-8 buffer; `at(i)` costs a slice, nothing is decoded row by row unless it must be. */
+/** Texts in one UTF-8 buffer; `at(i)` costs a slice, and rows are decoded only on demand. */
 export class TextColumn {
   private text: string | undefined;
 
@@ -28,12 +28,12 @@ export class TextColumn {
     return decode(this.bytes.subarray(start, end));
   }
 
-  /** Length of a row in characters, without making its text. */
+  /** Length of a row in characters, without decoding it. */
   lengthAt(row: number): number {
     return this.whole().length === this.bytes.length ? (this.offsets[row + 1] ?? 0) - (this.offsets[row] ?? 0) : this.at(row).length;
   }
 
-  /** All rows glued together. Where it is as long as `bytes` (ASCII only) the offsets count its characters too. */
+  /** All rows joined. If it has as many characters as `bytes` has bytes (ASCII only), the offsets also count its characters. */
   whole(): string {
     this.text ??= decode(this.bytes);
     return this.text;
@@ -91,7 +91,7 @@ interface ColumnHeader {
   readonly values?: readonly string[];
 }
 
-/** Decoded columns by name. The typed getters throw `ColumnsError` where a column is missing or of another type. */
+/** Decoded columns by name. The typed getters throw `ColumnsError` if a column is missing or of another type. */
 export class Columns {
   constructor(
     readonly meta: Readonly<Record<string, unknown>>,
@@ -122,7 +122,7 @@ export class Columns {
     return this.typed(name, DictColumn, 'dict');
   }
 
-  // Types by their names in the format: those of classes are cut short when the page is built.
+  // Types by their names in the format: class names are shortened when the page is built.
   private typed<T extends Column>(name: string, type: abstract new (...args: never[]) => T, wanted: string): T {
     const column = this.columns.get(name);
     if (column instanceof type) return column;
@@ -181,7 +181,7 @@ function read(buffer: ArrayBuffer, dataAt: number, column: ColumnHeader): Column
   throw new ColumnsError(`column "${column.name}" has the unknown type ${type}; reload the page after upgrading the server`);
 }
 
-// A leading byte order mark is text here: offsets count it.
+// A leading byte order mark is text here, because offsets count it.
 function decode(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 }

@@ -1,6 +1,6 @@
 import { decodeBytes, shortened } from './utf8';
 
-/** Real elements, exact 64-bit integers, or text (the shown part of it). Complex arrays keep (re, im) pairs in `values`. */
+/** Real elements, exact 64-bit integers, or text (as much as is shown). Complex arrays hold (re, im) pairs in `values`. */
 type NpyValues =
   | Float32Array
   | Float64Array
@@ -22,7 +22,7 @@ export interface NpyArray {
   values: NpyValues;
 }
 
-/** The bytes are not an .npy file that this page can show. */
+/** The bytes are not an .npy file of a supported type. */
 export class NpyError extends Error {}
 
 const MAGIC = '\x93NUMPY';
@@ -55,7 +55,7 @@ function readHeader(view: DataView): { header: string; dataOffset: number } {
   return { header: latin1(bytes.subarray(start, start + length)), dataOffset: start + length };
 }
 
-/** Piece by piece: a header may be longer than a call takes arguments. */
+/** In pieces: a header may be longer than the arguments of a call. */
 function latin1(bytes: Uint8Array): string {
   let text = '';
   for (let at = 0; at < bytes.length; at += 4096) text += String.fromCharCode(...bytes.subarray(at, at + 4096));
@@ -109,7 +109,7 @@ function readText(view: DataView, offset: number, count: number, itemsize: numbe
   return Array.from({ length: count }, (_, i) => read(view, offset + i * itemsize, itemsize));
 }
 
-/** A cell of text without the NUL bytes that it is padded with, as much of it as is shown. */
+/** A cell of text without NUL padding, truncated for display. */
 function readBytes(view: DataView, at: number, itemsize: number): string {
   let length = itemsize;
   while (length > 0 && view.getUint8(at + length - 1) === 0) length--;

@@ -1,6 +1,6 @@
 /** Arrays of numbers for inner loops, and adjacency lists (CSR) in them. */
 
-/** Arrays of numbers for inner loops. Short ones are plain arrays: those are cheaper to make, and layouts make many. */
+/** Arrays of numbers for inner loops. Short ones are plain arrays, which are cheaper to create; layouts create many. */
 export type Numbers = number[] | Int32Array | Float64Array;
 
 const SHORT = 64;
@@ -22,7 +22,7 @@ export function clamp(value: number, low: number, high: number): number {
   return value < low ? low : value > high ? high : value;
 }
 
-/** The places of what is not 0, ascending. */
+/** The positions of non-zero elements, ascending. */
 export function placesOf(set: Uint8Array): Int32Array {
   let count = 0;
   for (let at = 0; at < set.length; at++) if (set[at]) count++;
@@ -31,7 +31,7 @@ export function placesOf(set: Uint8Array): Int32Array {
   return places;
 }
 
-/** Neighbours of each vertex, flat: those of `v` are `list[start[v] … start[v + 1]]`, `edge` says by which edge. */
+/** Neighbours of each vertex, flat: those of `v` are `list[start[v] … start[v + 1]]`; `edge` is the connecting edge. */
 export interface Adjacency {
   readonly start: Numbers;
   readonly list: Numbers;

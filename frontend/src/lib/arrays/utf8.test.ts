@@ -12,7 +12,7 @@ function strictly(bytes: Uint8Array): string | null {
   }
 }
 
-/** What the decoder of the platform takes, character by character; all else byte by byte. */
+/** Characters that the platform's decoder accepts; other bytes one by one. */
 function expected(bytes: Uint8Array): string {
   let text = '';
   for (let at = 0; at < bytes.length; ) {
@@ -24,7 +24,7 @@ function expected(bytes: Uint8Array): string {
   return text;
 }
 
-/** The same numbers in every run: a linear congruential generator (Numerical Recipes). */
+/** The same numbers in every test run: a linear congruential generator (Numerical Recipes). */
 function randomNumbers(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {

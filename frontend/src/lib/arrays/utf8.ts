@@ -1,6 +1,6 @@
 import { formatCount } from '../text/format';
 
-/** How much of a string is written out, in bytes or characters: a table's cell shows far less, a tooltip hardly more. */
+/** Maximum displayed length of a text, in bytes or characters: a table cell shows far less, a tooltip hardly more. */
 export const MOST_SHOWN = 4096;
 
 const ESCAPED = 4;
@@ -9,11 +9,9 @@ const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 const scratch = new Uint8Array(ESCAPED * MOST_SHOWN);
 
 /**
- * Bytes as UTF-8; those that are none as `\\xff`, as Python's `backslashreplace` and the CSV do. Longer than
- * `MOST_SHOWN` they are cut at a character and say how long they are: `… (100,000 bytes)`.
- *
- * One pass that throws nothing (a fatal TextDecoder takes microseconds an error): what is no UTF-8 is escaped
- * among the bytes, which are then decoded at once.
+ * Bytes as UTF-8; invalid ones as `\\xff`, like Python's `backslashreplace` and the CSV. Texts longer than `MOST_SHOWN` are cut at a
+ * character and end in their length: `… (100,000 bytes)`. One pass without exceptions (a fatal TextDecoder takes microseconds per error):
+ * invalid bytes are escaped first, then everything is decoded at once.
  */
 export function decodeBytes(bytes: Uint8Array): string {
   const end = shownLength(bytes);
@@ -28,7 +26,7 @@ export function decodeBytes(bytes: Uint8Array): string {
   return end < bytes.length ? text + lengthMark(bytes.length, 'bytes') : text;
 }
 
-/** Text of which too much would be written out, cut as bytes are: `… (100,000 characters)`. */
+/** A too long text, cut like bytes: `… (100,000 characters)`. */
 export function shortened(text: string): string {
   if (text.length <= MOST_SHOWN) return text;
   const last = text.charCodeAt(MOST_SHOWN - 1);
@@ -40,7 +38,7 @@ function lengthMark(length: number, unit: string): string {
   return `… (${formatCount(length)} ${unit})`;
 }
 
-/** At most `MOST_SHOWN`, and less where that would cut a character. */
+/** At most `MOST_SHOWN`, less if that would cut a character. */
 function shownLength(bytes: Uint8Array): number {
   if (bytes.length <= MOST_SHOWN) return bytes.length;
   for (let end = MOST_SHOWN; end > MOST_SHOWN - 4; end--) {
@@ -53,7 +51,7 @@ function isContinuation(byte: number): boolean {
   return byte >= 0x80 && byte <= 0xbf;
 }
 
-/** Bytes of the well-formed character at a place, 0 where there is none (The Unicode Standard, table 3-7). */
+/** Bytes of the well-formed character at a position, 0 if there is none (The Unicode Standard, table 3-7). */
 function characterWidth(bytes: Uint8Array, at: number, end: number): number {
   const lead = bytes[at] as number;
   if (lead < 0x80) return 1;
@@ -68,12 +66,12 @@ function characterWidth(bytes: Uint8Array, at: number, end: number): number {
   return width;
 }
 
-/** Below are overlong forms. */
+/** Smaller values are overlong forms. */
 function lowestSecond(lead: number): number {
   return lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80;
 }
 
-/** Above are surrogates and what exceeds U+10FFFF. */
+/** Larger values are surrogates or exceed U+10FFFF. */
 function highestSecond(lead: number): number {
   return lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf;
 }

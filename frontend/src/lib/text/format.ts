@@ -10,14 +10,14 @@ export function counted(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** Non-finite numbers as people write them; null for finite ones. */
+/** Non-finite numbers by name; null for finite ones. */
 export function nonFiniteText(value: number): string | null {
   if (Number.isNaN(value)) return 'NaN';
   if (value === Number.POSITIVE_INFINITY) return '+Inf';
   return value === Number.NEGATIVE_INFINITY ? '-Inf' : null;
 }
 
-/** A measured number for reading: four significant digits, exponents where they help. */
+/** A measured number for reading: significant digits, exponents where they help. */
 export function formatNumber(value: number, digits = 4): string {
   const special = nonFiniteText(value);
   if (special !== null) return special;
@@ -29,7 +29,7 @@ export function formatNumber(value: number, digits = 4): string {
   return size >= 1000 ? GROUPS.format(rounded) : String(rounded);
 }
 
-/** A number in at most so many characters, where two significant digits can be written so. */
+/** A number in at most `most` characters, if two significant digits fit. */
 export function formatShort(value: number, most = 7): string {
   const texts = [4, 3, 2].map((digits) => formatNumber(value, digits));
   return texts.find((text) => text.length <= most) ?? tidyExponent(value.toExponential(1));
@@ -51,7 +51,7 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${UNITS[unit]}`;
 }
 
-/** `4.2 %`; a share that is small but not zero never reads as 0 %. */
+/** `4.2 %`; a small share that is not zero never reads as 0 %. */
 export function formatShare(part: number, whole: number): string {
   if (Number.isNaN(whole)) return '';
   if (whole === 0 || part === 0) return '0 %';
@@ -72,7 +72,7 @@ export function formatAgo(seconds: number, now: number): string {
   return new Date(seconds * 1000).toISOString().slice(0, 10);
 }
 
-/** The last parts of a path say which file it is. */
+/** The last parts of a path identify the file. */
 export function shortFile(file: string): string {
   return file.split('/').slice(-2).join('/');
 }

@@ -1,4 +1,4 @@
-/** Python source cut into tokens, for colours: no grammar, and nothing of what stands in it is trusted. */
+/** Python source as tokens, for colours: without a grammar, and without trusting its content. */
 
 type TokenKind = 'comment' | 'string' | 'keyword' | 'number' | 'definition' | 'decorator' | 'plain';
 
@@ -22,10 +22,10 @@ const TOKEN = new RegExp(
   'g',
 );
 
-/** Longer lines are no program that somebody wrote. */
+/** Longer lines are not written by people. */
 const LONGEST = 2000;
 
-/** The tokens of each line; a string of three quotes may run over several. */
+/** The tokens of each line; a triple-quoted string may span several. */
 export function pythonTokens(lines: readonly string[]): Token[][] {
   let open = '';
   return lines.map((line) => {

@@ -2,16 +2,17 @@ import { options, type VNode } from 'preact';
 import { visible } from './visible_text';
 
 const ATTRIBUTES = ['title', 'aria-label', 'aria-valuetext', 'placeholder', 'alt'];
-const PLAIN = /^[\n\t -~]*$/; // nearly all texts; those that are not take the slower way
+const PLAIN = /^[\n\t -~]*$/; // fast path for nearly all texts
 
-/** Ends of lines and tabs stay, as in a program's text; whoever draws names in one line asks `visible` itself. */
+/** Line ends and tabs stay, as in program text; code that draws a name in one line calls `visible` itself. */
 function drawn(text: unknown): unknown {
   return typeof text !== 'string' || PLAIN.test(text) ? text : text.replace(/[^\n\t]+/g, visible);
 }
 
 /**
- * From now on no text and no title of the page holds a character that is not seen or that turns the text around it, wherever it came from:
- * names, notices, facts, programs. Components keep the true texts, for addresses and requests; only what the document gets is written out.
+ * From now on no text or title of the page contains characters that are invisible or change the direction of other text, whatever its
+ * source: names, notices, facts, programs. Components keep the original texts, for addresses and requests; only the document gets the
+ * escaped ones.
  */
 export function drawVisibly(): void {
   const before = options.vnode;
