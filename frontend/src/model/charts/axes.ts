@@ -2,12 +2,12 @@
 
 import { formatNumber } from '../../lib/text/format';
 
-/** How many powers of ten stand below each other in a low chart. */
+/** How many powers of ten fit below each other in a low chart. */
 const MOST_TICKS = 4;
 
 /**
- * Ticks of a logarithmic axis over the positive numbers of some columns: powers of ten as far apart as there is room for, or, where
- * there is no more than one between the smallest and the largest number, twos and fives too, and then the ends themselves.
+ * Ticks of a logarithmic axis over the positive numbers of some columns: powers of ten as dense as fits. If at most one lies in the
+ * range, also twos and fives, then the ends themselves.
  */
 export function logTicks(columns: readonly (readonly number[])[]): { at: number; label: string }[] {
   let [low, high] = [Number.POSITIVE_INFINITY, 0];
@@ -29,28 +29,28 @@ export function logTicks(columns: readonly (readonly number[])[]): { at: number;
   return chosen.map((at) => ({ at, label: formatNumber(at, digits) }));
 }
 
-/** The distance of ticks on an axis of counts from 0: 1, 2 or 5 times a power of ten, whole, for three ticks or fewer up to the largest. */
+/** Distance of ticks on an axis of counts from 0: 1, 2 or 5 times a power of ten, whole, with at most three ticks. */
 export function countTick(most: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, most / 3)));
   return [1, 2, 5, 10].map((times) => times * power).find((step) => most / step <= 3) ?? power;
 }
 
-/** Plotly places no ticks between numbers near the ends of what a double holds: such axes are drawn in units of a power of ten. */
+/** Plotly places no ticks near the limits of doubles: such axes are drawn in units of a power of ten. */
 export interface ChartUnit {
   /** In these units. */
   at(value: number): number;
-  /** `× 1e-310`, for the axis' title; empty where numbers are drawn as they are. */
+  /** `× 1e-310`, for the axis title; empty for plain numbers. */
   text: string;
 }
 
-/** Numbers as they are. */
+/** Plain numbers. */
 const PLAIN: ChartUnit = { at: (value) => value, text: '' };
 
-/** Powers of ten that Plotly draws by itself. */
+/** Powers of ten that Plotly can draw. */
 const LEAST = -280;
 const MOST = 300;
 
-/** The unit that suits the largest finite magnitude of all columns. */
+/** The unit for the largest finite magnitude of all columns. */
 export function chartUnit(columns: readonly (readonly number[])[]): ChartUnit {
   let most = 0;
   for (const column of columns) for (const value of column) if (Number.isFinite(value)) most = Math.max(most, Math.abs(value));
@@ -62,12 +62,12 @@ export function chartUnit(columns: readonly (readonly number[])[]): ChartUnit {
   return { at: (value) => value * half * rest, text: `× 1e${power}` };
 }
 
-/** A title and the unit behind it. */
+/** A title followed by the unit. */
 export function unitTitle(title: string, { text }: ChartUnit): string {
   return [title, text].filter(Boolean).join(' ');
 }
 
-const ENOUGH = 2; // ticks to read a scale by
+const ENOUGH = 2; // ticks of the scale
 
 /** A logarithmic axis on both sides of zero: linear within the threshold, a unit for each power of ten beyond it. */
 export interface SignedLog {
@@ -75,7 +75,7 @@ export interface SignedLog {
   ticks: { at: number; label: string }[];
 }
 
-/** Magnitudes further below the largest than that many powers of ten lie in the linear part around zero. */
+/** Magnitudes more than this many powers of ten below the largest are in the linear part around zero. */
 const DECADES = 6;
 const MOST_SYMLOG_TICKS = 7;
 
@@ -94,7 +94,7 @@ export function signedLog(columns: readonly (readonly number[])[]): SignedLog {
   if (most === 0) return { at: (value) => value, ticks: [{ at: 0, label: '0' }] };
   const top = Math.ceil(Math.log10(most));
   const bottom = Math.max(Math.floor(Math.log10(least)), top - DECADES);
-  // The bottom power stands one unit off zero.
+  // The lowest power is one unit away from zero.
   const at = (value: number) => {
     const size = Math.abs(value) / 10 ** bottom;
     return Math.sign(value) * (size <= 1 ? size : 1 + Math.log10(size));
@@ -108,7 +108,7 @@ export function signedLog(columns: readonly (readonly number[])[]): SignedLog {
   return { at, ticks: values.map((value) => ({ at: at(value), label: formatNumber(value, 1) })) };
 }
 
-/** Round numbers between two that hardly a power of ten lies between; their own digits tell them apart. */
+/** Round numbers between two numbers less than about a power of ten apart; their digits distinguish them. */
 function ticksBetween(low: number, high: number, at: SignedLog['at']): SignedLog['ticks'] {
   const size = Math.max(Math.abs(low), Math.abs(high));
   if (!(high - low > size * 1e-12)) return [{ at: at(high), label: formatNumber(high) }];

@@ -2,7 +2,7 @@ import type { Pin } from '../run/pins';
 import type { Snapshot } from '../wire/answers';
 import type { HistorySeries } from './history_series';
 
-/** What histories of several tensors can be compared by; adding one is one row. */
+/** Statistics by which histories of several tensors can be compared; a new one is one row. */
 export const COMPARED = [
   { id: 'mean', label: 'mean' },
   { id: 'std', label: 'std' },
@@ -19,15 +19,15 @@ export type ComparedName = (typeof COMPARED)[number]['id'];
 
 export interface ComparedHistory {
   tensor: string;
-  /** Of which run it is. */
+  /** The run of the series. */
   pin: Pin;
   label: string;
-  /** Whether there is more than one visit of some step: the series is of all of them. */
+  /** Whether some step has several iterations: the series covers all of them. */
   several: boolean;
   series: HistorySeries;
 }
 
-/** Whether some step has snapshots of more than one visit. */
+/** Whether some step has snapshots of several iterations. */
 export function hasSeveralVisits(rows: readonly Snapshot[]): boolean {
   const first = new Map<number, number>();
   return rows.some(({ step, visit }) => {
@@ -36,13 +36,13 @@ export function hasSeveralVisits(rows: readonly Snapshot[]): boolean {
   });
 }
 
-/** The value at a step; NaN where there is none. */
+/** The value at a step; NaN if there is none. */
 export function valueAt(series: HistorySeries, name: ComparedName, step: number | null): number {
   const at = step === null ? -1 : series.step.indexOf(step);
   return at < 0 ? Number.NaN : (series[name][at] as number);
 }
 
-/** The steps that a brush over an axis of steps takes in; null where it lies between two of them. */
+/** The steps selected by a brush over an axis of steps; null if there are none. */
 export function brushed(steps: readonly number[], from: number, to: number): { first: number; last: number } | null {
   const [low, high] = [Math.min(from, to), Math.max(from, to)];
   const inside = steps.filter((step) => step >= low && step <= high);

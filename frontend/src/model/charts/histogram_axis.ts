@@ -2,22 +2,22 @@ import { formatNumber } from '../../lib/text/format';
 import { chartUnit } from './axes';
 
 /**
- * Where values stand on a histogram's axis. `linear`: at their value. `symlog`: a unit is an octave, negative values to the left, exact
- * zeros in a unit of their own, so that magnitudes of any size stay visible.
+ * Positions on a histogram axis. `linear`: proportional to the value. `symlog`: one unit per octave, negative values on the left, exact
+ * zeros in a separate unit, so that all magnitudes are visible.
  */
 export interface HistogramAxis {
   scale: 'symlog' | 'linear';
   /** Axis coordinates of the bucket edges, in units of `unit` (`× 1e-310`; mostly empty). */
   at: readonly number[];
-  /** Where decades that hold nothing are cut out of the axis: between these two coordinates. */
+  /** Where empty decades are cut out of the axis: between these two coordinates. */
   breaks: { from: number; to: number }[];
   unit: string;
   ticks: { at: number; label: string }[];
-  /** The bucket of exact zeros: on a symlog axis there is nothing else in it. */
+  /** The bucket of exact zeros; on a symlog axis it contains nothing else. */
   zeroBucket: number | null;
 }
 
-/** Buckets, and which of them hold nothing in any row; without `counts` none is cut. */
+/** Buckets, and which of them are empty in all rows; without `counts` none is cut. */
 interface AxisBuckets {
   readonly edges: readonly number[];
   readonly zero_bucket: number | null;
@@ -34,19 +34,19 @@ export function histogramAxis({ edges, zero_bucket, rows }: AxisBuckets, scale: 
 }
 
 /**
- * Heights of bars that stand on an axis. Native buckets, [1, 1.5) and [1.5, 2) times a power of two, are 0.58 and 0.42 octaves wide: drawn
- * by their counts they make a sawtooth, so that on a symlog axis a bar is as high as its elements per octave.
+ * Bar heights. Native buckets, [1, 1.5) and [1.5, 2) times a power of two, span 0.58 and 0.42 octaves: plain counts would look like a
+ * sawtooth. So on a symlog axis the height is elements per octave.
  */
 export function barHeights(counts: readonly number[], { at, scale }: Pick<HistogramAxis, 'at' | 'scale'>): number[] {
   if (scale === 'linear') return [...counts];
   return counts.map((count, i) => (count === 0 ? 0 : count / ((at[i + 1] as number) - (at[i] as number))));
 }
 
-/** More empty octaves than a decade has are cut to one. */
+/** More empty octaves than in a decade are cut to one. */
 const LONGEST_GAP = Math.log2(10);
 const BREAK = 1;
 
-/** Octaves that a bucket spans; 1 where that has no end: that of exact zeros, and those that reach to zero or infinity. */
+/** Octaves that a bucket spans; 1 for open-ended ones: exact zeros, and buckets that reach to zero or infinity. */
 export function octavesOf(left: number, right: number): number {
   const width = Math.abs(Math.log2(right / left));
   return width > 0 && Number.isFinite(width) ? width : 1;
@@ -72,7 +72,7 @@ function octaves(edges: readonly number[], zeroBucket: number | null, rows: Axis
   return { at: edges.length === 0 ? [] : at, breaks: cut.map(([first, last]) => ({ from: at[first]!, to: at[last + 1]! })) };
 }
 
-/** Coordinate of a value on a symlog axis: within its bucket by its logarithm. Values beyond the edges are held at the ends. */
+/** Coordinate of a value on a symlog axis: logarithmic within its bucket, clamped at the ends. */
 export function symlogPosition(edges: readonly number[], zeroBucket: number | null, at: readonly number[], value: number): number {
   const within = (bucket: number, part: number) => (at[bucket] as number) + part * ((at[bucket + 1] as number) - (at[bucket] as number));
   if (value === 0 && zeroBucket !== null) return within(zeroBucket, 0.5);
@@ -87,10 +87,10 @@ export function symlogPosition(edges: readonly number[], zeroBucket: number | nu
   return within(i, Math.log(value / left) / Math.log(right / left));
 }
 
-/** A span of values is at least this part of a small histogram's width. */
+/** Minimum width of the values in a small histogram, as a share of its width. */
 const THINNEST = 0.0075;
 
-/** Of a histogram with a single bucket, `width` wide, the part between the smallest and the largest value: where it begins, how wide it is. */
+/** In a histogram with one bucket of `width`, the part between the smallest and the largest value: its start and width. */
 export function spanInBucket(
   { edges, zero_bucket }: { edges: readonly number[]; zero_bucket: number | null },
   { min, max }: { min: number; max: number },
@@ -101,12 +101,12 @@ export function spanInBucket(
   return [Math.max(0, Math.min(from, width - shown)), shown];
 }
 
-/** Least distance between two ticks, as a part of the axis: labels such as `-0.0001` stand side by side in a panel of the usual width. */
+/** Minimum distance between two ticks, as a share of the axis: room for labels such as `-0.0001` in a panel of normal width. */
 const LEAST_GAP = 0.11;
 
 /**
- * Ticks at zero and at powers of ten, from the largest magnitudes inwards, where there is room for their labels; where that is one
- * or none, also at twos and fives, and then at the ends.
+ * Ticks at zero and at powers of ten, from the largest magnitudes inwards, as far as labels fit. With at most one, also at twos and
+ * fives, then at the ends.
  */
 function symlogTicks(
   edges: readonly number[],
@@ -144,7 +144,7 @@ function decadesOf(value: number): number[] {
   return value === 0 || !Number.isFinite(value) ? [] : [Math.sign(value) * 10 ** Math.floor(Math.log10(Math.abs(value)))];
 }
 
-/** The smallest magnitude other than zero on one side. */
+/** The smallest non-zero magnitude on one side. */
 function smallest(edges: readonly number[], sign: 1 | -1): number {
   return edges.reduce((best, edge) => (edge * sign > 0 && edge * sign < best ? edge * sign : best), Number.POSITIVE_INFINITY);
 }

@@ -3,15 +3,15 @@ import type { HistogramRow, Histograms } from '../wire/answers';
 import { barHeights, type HistogramAxis, histogramAxis, octavesOf } from './histogram_axis';
 import { type Outline, stepOutline, tallestBar, thinRows } from './histogram_shapes';
 
-/** How many outlines over each other can still be distinguished. */
+/** Maximum number of overlaid outlines that can be distinguished. */
 export const MOST_OUTLINES = 30;
 
-/** The outline of a step's histogram, through the middles of its buckets; its first and last point stand on the ground. */
+/** The outline of a step's histogram, through the middles of its buckets; it starts and ends at zero. */
 export interface StepOutline extends Outline {
   step: number;
-  /** What each point is of: the bucket's range and its count. */
+  /** Bucket range and count of each point. */
   buckets: { range: string; count: number }[];
-  /** Between the first step (0) and the last one (1), in their order. */
+  /** Position between the first step (0) and the last one (1). */
   age: number;
 }
 
@@ -19,15 +19,15 @@ export interface Overlay {
   axis: HistogramAxis;
   /** In the order of their steps. */
   outlines: StepOutline[];
-  /** Where the bars end; those of exact zeros may go beyond it. */
+  /** Top of the bars; those of exact zeros may exceed it. */
   top: number;
-  /** How many steps there are to choose from. */
+  /** Number of steps to choose from. */
   of: number;
 }
 
 /**
- * Histograms of several steps over one scale of values and one of heights: `MOST_OUTLINES` evenly chosen steps, the first and the last
- * among them, and always the one at `step`, which is taken out of `alone` where the server thinned it away.
+ * Histograms of several steps with common scales: `MOST_OUTLINES` evenly spaced steps including the first, the last and `step`, which
+ * comes from `alone` if the server thinned it out.
  */
 export function overlay(data: Histograms, alone: Histograms | null, step: number | null, scale: HistogramAxis['scale']): Overlay {
   const found = data.rows.some((row) => row.step === step);
@@ -43,7 +43,7 @@ export function overlay(data: Histograms, alone: Histograms | null, step: number
   };
 }
 
-/** The outlines in the order in which they are drawn: that of the current step last, over the others. */
+/** The outlines in drawing order: the current step last, on top. */
 export function outlinesInFront(outlines: readonly StepOutline[], step: number | null): StepOutline[] {
   return [...outlines.filter((one) => one.step !== step), ...outlines.filter((one) => one.step === step)];
 }
@@ -65,16 +65,16 @@ function outline(row: HistogramRow, { edges }: Histograms, axis: HistogramAxis, 
   };
 }
 
-/** Histograms of several tensors over one scale of values, each as shares of its elements in percent. */
+/** Histograms of several tensors with common scales, each as a percentage of its elements. */
 export interface TensorOverlay {
   axis: HistogramAxis;
-  /** One a tensor; null where it has no finite element. */
+  /** One per tensor; null if it has no finite element. */
   outlines: (Outline | null)[];
-  /** Where the bars end; those of exact zeros may go beyond it. */
+  /** Top of the bars; those of exact zeros may exceed it. */
   top: number;
 }
 
-/** The first rows of histograms with native buckets, which different tensors and runs share. */
+/** The first rows of histograms with native buckets, which tensors and runs share. */
 export function overlayOfTensors(all: readonly Histograms[]): TensorOverlay {
   const joined = nativeBuckets(...all);
   const rows = all.map((data) => {
@@ -89,7 +89,7 @@ export function overlayOfTensors(all: readonly Histograms[]): TensorOverlay {
   return { axis, outlines: rows.map((row) => row && stepOutline(axis, row.counts)), top: tallestBar(found, axis) };
 }
 
-/** One set of buckets for all rows and one more. */
+/** Common buckets for all rows and one more. */
 function join(data: Histograms, alone: Histograms, own: HistogramRow, scale: HistogramAxis['scale']): Histograms {
   const joined = scale === 'symlog' ? nativeBuckets(data, alone) : linearBuckets(data, alone);
   const put = scale === 'symlog' ? placed : spread;
@@ -99,7 +99,7 @@ function join(data: Histograms, alone: Histograms, own: HistogramRow, scale: His
 
 type Buckets = Pick<Histograms, 'edges' | 'zero_bucket'>;
 
-/** Native buckets are the same everywhere but for the one of exact zeros, which takes in all magnitudes that are not there. */
+/** Native buckets are the same everywhere, except the one of exact zeros, which covers all unused magnitudes. */
 function nativeBuckets(...series: readonly Buckets[]): Buckets {
   const taken = series.flatMap(({ edges, zero_bucket }) =>
     edges.slice(1).flatMap((right, i) => (i === zero_bucket ? [] : [edges[i] as number, right])),
@@ -138,7 +138,7 @@ function linearBuckets(data: Buckets, alone: Buckets): Buckets {
   return { edges, zero_bucket: zero < 0 ? null : zero };
 }
 
-/** Counts are spread evenly over other bins, as the server does with native buckets; exact zeros stay together. */
+/** Spreads counts evenly over other bins, as the server does with native buckets; exact zeros stay together. */
 function spread({ counts, zero }: HistogramRow, from: Buckets, to: Buckets): number[] {
   const zeros = to.zero_bucket !== null && from.zero_bucket !== null && zero > 0 ? zero : 0;
   return to.edges.slice(1).map((right, bin) => {

@@ -1,7 +1,7 @@
 import type { HistogramRow } from '../wire/answers';
 import { barHeights, type HistogramAxis } from './histogram_axis';
 
-/** Outlines of histograms in axis coordinates; Plotly draws them as they are. */
+/** Outlines of histograms in axis coordinates, ready for Plotly. */
 export interface Outline {
   x: number[];
   y: number[];
@@ -21,10 +21,7 @@ export function stepOutline(axis: Pick<HistogramAxis, 'at' | 'scale'>, counts: r
   return { x, y };
 }
 
-/**
- * What a histogram's height is measured by: its tallest bar, without the exact zeros, which after a ReLU are so many that nothing
- * else would be seen; with them where there is nothing else.
- */
+/** The tallest bar without exact zeros, which after a ReLU would dwarf all other bars; with them if there are no others. */
 export function tallestBar(
   rows: readonly Pick<HistogramRow, 'counts' | 'zero'>[],
   axis: Pick<HistogramAxis, 'at' | 'zeroBucket' | 'scale'>,
@@ -34,16 +31,16 @@ export function tallestBar(
     barHeights(counts, axis).map((height, i) => (i !== zeroBucket ? height : scale === 'symlog' ? 0 : height - (zero || 0))),
   );
   const most = Math.max(0, ...others);
-  // Bins that hold parts of an element do; what rounding leaves of zeros does not.
+  // Skips bins with less than one element that result from rounding.
   return most > 1e-6 ? most : Math.max(1, ...rows.flatMap(({ counts }) => barHeights(counts, axis)));
 }
 
-/** How many rows apart the tallest histogram reaches, by the number of rows. */
+/** How many rows high the tallest histogram is, by the number of rows. */
 function reach(count: number): number {
   return Math.max(1.5, count * 0.16);
 }
 
-/** Exact zeros are cut off a little above everything else. */
+/** Exact zeros are clipped a little above all other bars. */
 const CUT = 1.15;
 
 interface Ridge extends Outline {
@@ -52,8 +49,8 @@ interface Ridge extends Outline {
 }
 
 /**
- * Histograms of several steps as lines through the middles of their buckets, each raised above the one after it, the latest in front at
- * the bottom. Every row is scaled by its own tallest bucket: a row says how values are spread; how many there are stays the same.
+ * Histograms of several steps as lines through the middles of their buckets, each raised above the next one, the latest at the bottom in
+ * front. Every row is scaled by its own tallest bucket: it shows the shape of a distribution, since the number of elements is constant.
  */
 export function ridges(rows: readonly HistogramRow[], axis: Pick<HistogramAxis, 'at' | 'zeroBucket' | 'scale'>): Ridge[] {
   const { at } = axis;
@@ -72,12 +69,12 @@ export function ridges(rows: readonly HistogramRow[], axis: Pick<HistogramAxis, 
   });
 }
 
-/** The part of the vertical axis that the ridgeline takes. */
+/** Share of the vertical axis for the ridgeline. */
 export function ridgeExtent(count: number): [number, number] {
   return [-0.3, count - 1 + CUT * reach(count) + 0.2];
 }
 
-/** Evenly chosen rows, the first and the last among them, and the one of `step` if there is one. */
+/** Evenly spaced rows including the first, the last and that of `step`. */
 export function thinRows(rows: readonly HistogramRow[], most: number, step: number | null): HistogramRow[] {
   if (rows.length <= most) return [...rows];
   const chosen = new Set<number>();

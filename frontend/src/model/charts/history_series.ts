@@ -15,7 +15,7 @@ export interface HistorySeries {
   std: number[];
   absMax: number[];
   l2: number[];
-  /** Shares of the elements, in percent; NaN where none is finite, as the others are. */
+  /** Shares of the elements, in percent; NaN if none is finite, as in the other columns. */
   zeros: number[];
   nan: number[];
   inf: number[];
@@ -57,7 +57,7 @@ function addStep(out: HistorySeries, step: number, group: Snapshot[]): void {
   out.absMax.push(extreme(group, 'abs_max', Math.max));
   out.mean.push(mean);
   out.std.push(std);
-  // No element lies beyond the extremes, so the band does not either.
+  // No element exceeds the extremes, so the band does not either.
   out.lower.push(Number.isNaN(low) ? mean - std : Math.max(low, mean - std));
   out.upper.push(Number.isNaN(high) ? mean + std : Math.min(high, mean + std));
   out.l2.push(Math.sqrt(total(group, (row) => (row.l2 || 0) ** 2)));
@@ -78,7 +78,7 @@ function extreme(group: Snapshot[], name: 'min' | 'max' | 'abs_max', choose: (..
 function pooled(group: Snapshot[]): { mean: number; std: number } {
   const finite = group.filter((row) => !Number.isNaN(row.mean));
   const [only] = finite;
-  // As they are: sums and squares of the largest numbers are infinite.
+  // Scaled, because sums and squares of the largest numbers overflow.
   if (only !== undefined && finite.length === 1) return { mean: only.mean, std: only.std };
   const count = total(finite, finiteElements);
   if (count === 0) return { mean: Number.NaN, std: Number.NaN };
@@ -106,8 +106,8 @@ type QuantileName = keyof typeof SHARES;
 const NAMES = Object.keys(SHARES) as QuantileName[];
 
 /**
- * What the stored buckets tell: which bucket a quantile lies in is exact, its place there is interpolated. Buckets end at powers of two
- * and one and a half times those, so that a quantile is less than a factor of 1.5 off; finite elements only.
+ * Quantiles from stored buckets: the bucket is exact, the position inside it is interpolated. Buckets end at powers of two and 1.5 times
+ * those, so the error is below a factor of 1.5; finite elements only.
  */
 export function quantileSeries(histograms: Histograms): QuantileSeries {
   const out: QuantileSeries = { step: [], p5: [], p25: [], median: [], p75: [], p95: [] };
@@ -121,7 +121,7 @@ export function quantileSeries(histograms: Histograms): QuantileSeries {
 
 type Row = Histograms['rows'][number];
 
-/** NaN where nothing was counted. */
+/** NaN if nothing was counted. */
 export function quantile({ edges, zero_bucket }: Pick<Histograms, 'edges' | 'zero_bucket'>, row: Row, share: number): number {
   const total = row.counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return Number.NaN;
@@ -139,20 +139,19 @@ export function quantile({ edges, zero_bucket }: Pick<Histograms, 'edges' | 'zer
   return row.max;
 }
 
-/** No element lies beyond the smallest and the largest: the outermost buckets end there. */
+/** The outermost buckets end at the smallest and largest element. */
 function held(edge: number, { min, max }: Row): number {
   return Math.max(Number.isNaN(min) ? edge : min, Math.min(Number.isNaN(max) ? edge : max, edge));
 }
 
-// Where steps were not captured: a line over steps ends there, as nobody measured what lies between.
+// Lines end where steps were not captured, because nothing was measured there.
 
-/** Longer than the usual distance by more than this factor. */
+/** A gap is longer than the usual distance by this factor. */
 const MANY_TIMES = 8;
-/** With fewer distances none is the usual one. */
+/** With fewer distances there is no usual one. */
 const FEWEST = 3;
 
-/** The order in which entries are drawn: their places, and a -1 where steps are missing between two of them.
- * @param steps ascending */
+/** Drawing order of the entries: their positions, with -1 where steps are missing in between. @param steps ascending */
 export function drawnOrder(steps: readonly number[]): number[] {
   const distances = steps.slice(1).map((step, i) => step - (steps[i] as number));
   const usual = distances.length < FEWEST ? Number.POSITIVE_INFINITY : lowerMedian(distances);
@@ -163,18 +162,18 @@ function lowerMedian(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) / 2)] as number;
 }
 
-/** A column in that order, NaN where a line ends. */
+/** A column in that order, with NaN at gaps. */
 export function inOrder(order: readonly number[], column: readonly number[]): number[] {
   return order.map((i) => (i < 0 ? Number.NaN : (column[i] as number)));
 }
 
-/** Which numbers no line reaches, as neither neighbour is one. */
+/** Numbers without a neighbour, which no line reaches. */
 export function alone(column: readonly number[]): boolean[] {
   const known = (i: number) => Number.isFinite(column[i]);
   return column.map((_, i) => known(i) && !known(i - 1) && !known(i + 1));
 }
 
-/** The outline of the area between two columns: a closed one for each run of steps that has both, parted by NaN. */
+/** The outline of the area between two columns: one closed outline per run of steps with both, separated by NaN. */
 export function outline(x: readonly number[], low: readonly number[], high: readonly number[]): { x: number[]; y: number[] } {
   const out = { x: [] as number[], y: [] as number[] };
   let run: number[] = [];

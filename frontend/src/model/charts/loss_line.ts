@@ -3,13 +3,13 @@
 import type { TrainingLogs } from '../wire/answers';
 
 export interface LossLine {
-  /** What is drawn: `loss`, or what else the program logs. */
+  /** Name of the drawn metric: `loss`, or another one that the program logs. */
   readonly name: string;
   readonly loss: readonly Point[];
   readonly rate: readonly Point[];
-  /** Where epochs begin, but the first: parts of the width. */
+  /** Where epochs begin, except the first: shares of the width. */
   readonly epochs: readonly { at: number; epoch: number }[];
-  /** Where the loss is first not finite; null where it always is. */
+  /** Where the loss is first not finite; null if it always is. */
   readonly bad: number | null;
   readonly low: number;
   readonly high: number;
@@ -17,16 +17,16 @@ export interface LossLine {
   at(step: number): { loss: number; rate: number; epoch: number } | null;
 }
 
-/** Parts of the width and the height, both from 0 to 1. */
+/** Shares of the width and the height, from 0 to 1. */
 interface Point {
   readonly x: number;
   readonly y: number;
 }
 
-/** A loss that falls by more than that is drawn by its logarithm. */
+/** A loss that falls by more than this factor is drawn logarithmically. */
 const LOG_FROM = 30;
 
-/** Null where there is nothing to draw. `steps`: those of the slider, which stand at equal distances. */
+/** Null if there is nothing to draw. `steps`: those of the slider, at equal distances. */
 export function lossLine({ step, epoch, values, epochs }: TrainingLogs, steps: readonly number[]): LossLine | null {
   const name = 'loss' in values ? 'loss' : (Object.keys(values).find((one) => one !== 'learning_rate') ?? '');
   const [loss, rate] = [values[name] ?? [], values.learning_rate ?? []];
@@ -58,7 +58,7 @@ export function lossLine({ step, epoch, values, epochs }: TrainingLogs, steps: r
   };
 }
 
-/** Values to parts of the height, the lowest at 0. */
+/** Values as shares of the height, the lowest at 0. */
 function scaleOf(values: readonly number[]): (value: number) => number {
   const [low, high] = [Math.min(...values), Math.max(...values)];
   if (!(high > low)) return () => 0.5;
@@ -66,7 +66,7 @@ function scaleOf(values: readonly number[]): (value: number) => number {
   return (value) => (value - low) / (high - low);
 }
 
-/** Where a step lies between those of the slider. */
+/** Position of a step between those of the slider. */
 function placeOf(step: number, steps: readonly number[]): number {
   let after = 0;
   let end = steps.length;

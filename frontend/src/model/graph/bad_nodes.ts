@@ -1,11 +1,11 @@
-/** Going from one node with NaN or Inf to the next, in data flow order. */
+/** Navigation between nodes with NaN or Inf, in data flow order. */
 
 import { adjacency } from '../../lib/arrays/typed_arrays';
 import type { GraphData } from '../wire/graph';
 
 /**
- * The row that comes next from row `from` (-1 for none), or the one before, around the ends; undefined where `bad` is empty. What `origins`
- * holds comes first, as there it began, then all others in the order of the data's flow.
+ * The row after row `from` (-1 for none), or before it, cyclic; undefined if `bad` is empty. Rows in `origins` come first, then all
+ * others in data flow order.
  */
 export function nextBadNode(
   graph: GraphData,
@@ -23,20 +23,23 @@ export function nextBadNode(
   const at = all.indexOf(from);
   if (at >= 0) return all[(at + direction + all.length) % all.length];
   if (from < 0) return all.at(direction > 0 ? 0 : -1);
-  // From a node that is fine to those behind it, or before it.
+  // From a finite node to those downstream, or upstream.
   const here = positions[from]!;
   const beside = direction > 0 ? rest.find((row) => positions[row]! > here) : rest.findLast((row) => positions[row]! < here);
   return beside ?? all.at(direction > 0 ? 0 : -1);
 }
 
-// Data flow order: every node behind the nodes that it takes its inputs from.
+// Data flow order: every node after its inputs.
 
-/** The edges that leave these close a loop, and do not count. */
+/** Edges that leave these ops close a loop, and are ignored. */
 const CLOSE_LOOPS: ReadonlySet<string> = new Set(['NextIteration', 'RefNextIteration']);
 
 const known = new WeakMap<GraphData, Int32Array>();
 
-/** Position of each node in data flow order, made once for a graph: the server's own (`tensortap/index/graph/edges.py`), in time linear in nodes and edges. */
+/**
+ * Position of each node in data flow order, computed once per graph with the server's algorithm (`tensortap/index/graph/edges.py`), in
+ * linear time.
+ */
 export function flowPositions(graph: GraphData): Int32Array {
   let positions = known.get(graph);
   if (!positions) {

@@ -1,7 +1,6 @@
 /**
- * Builds the scope tree. Three things make it shorter than the names: a scope that is no more than one node and the
- * constants and reads it needs is dissolved into its parent, a chain of scopes with one child is merged into one
- * (`a/b/c`), and the body of a function stands for the node that calls it.
+ * Builds the scope tree. It is shorter than the names: a scope with only one node and its constants and reads dissolves into its parent,
+ * a chain of scopes with one child merges into one (`a/b/c`), and the body of a function represents the node that calls it.
  */
 
 import { type DictColumn, TextColumn } from '../../lib/arrays/columns';
@@ -11,16 +10,16 @@ import { collectScopes, type RawScopes } from './raw_scopes';
 import { type ScopeTree, scopePath } from './tree';
 import { TreeWriter } from './tree_writer';
 
-/** A scope dissolves into its parent if this many auxiliary nodes at most stand beside its one other node. */
+/** A scope with one other node dissolves into its parent if it has at most this many auxiliary nodes. */
 const DISSOLVE_AUXILIARY = 4;
-/** The same where there is no other node. */
+/** The same without another node. */
 const DISSOLVE_ONLY_AUXILIARY = 3;
 const SHORT_TOP_LEVEL = 30;
 
 interface TreeInput {
   readonly paths: TextColumn;
   readonly opTypes: DictColumn;
-  /** Rows of the nodes that call a function whose body is drawn below them. */
+  /** Rows of the nodes that call a function with a drawn body. */
   readonly callers: ReadonlySet<number>;
 }
 
@@ -81,7 +80,7 @@ function dissolve(scopes: RawScopes, counts: ChildCounts, owner: Int32Array): Ui
     if (owner[scope]! >= 0 || counts.scopes[scope]! > 0) continue;
     const main = counts.nodes[scope]! - counts.auxiliary[scope]!;
     const few = counts.auxiliary[scope]! <= (main === 1 ? DISSOLVE_AUXILIARY : DISSOLVE_ONLY_AUXILIARY);
-    // A long top level gets no longer: what reads variables there stays in its scope.
+    // A long top level does not get longer: its variable readers stay in their scope.
     const clutter = crowded && scopes.parent[scope] === 0 && (main === 0 || counts.constants[scope] !== counts.auxiliary[scope]);
     if (counts.nodes[scope] !== 1 && (main > 1 || !few || clutter)) continue;
     dissolved[scope] = 1;
@@ -94,7 +93,7 @@ function dissolve(scopes: RawScopes, counts: ChildCounts, owner: Int32Array): Ui
   return dissolved;
 }
 
-/** Merges each scope that has a scope as its only child into that child; returns where each scope's label begins. */
+/** Merges each scope with a scope as its only child into that child; returns where each scope's label begins. */
 function mergeChains(scopes: RawScopes, counts: ChildCounts, dissolved: Uint8Array, owner: Int32Array): Int32Array {
   const start = Int32Array.from(scopes.start);
   for (let scope = 1; scope < scopes.count; scope++) {
@@ -110,18 +109,18 @@ function mergeChains(scopes: RawScopes, counts: ChildCounts, dissolved: Uint8Arr
   return start;
 }
 
-// The scopes of a graph by their paths, for what lists them without a drawing.
+// The scopes of a graph by path, for lists that need no drawing.
 
 interface ScopeList {
-  /** As the graph's drawing has them, grouped blocks each by itself. */
+  /** As in the drawing, with grouped blocks separate. */
   readonly paths: TextColumn;
-  /** How many nodes lie in each. */
+  /** Number of nodes in each. */
   readonly nodes: Int32Array;
 }
 
 const known = new WeakMap<GraphData, ScopeList>();
 
-/** Made once for a graph, when it is first asked for. */
+/** Computed once per graph, on first use. */
 export function scopeList(graph: GraphData): ScopeList {
   let list = known.get(graph);
   if (!list) {

@@ -4,7 +4,7 @@ import type { StepStatistics } from '../wire/step_statistics';
 import { describeEdge, type Subject } from './describe';
 import { makeGraph, treeAndMeta } from './graph_fixture';
 
-/** The facts of the only edge between what two labels name. */
+/** The facts of the only edge between two labelled entities. */
 function facts(edges: readonly string[], title: string, slot = 0): Record<string, string> {
   const graph = makeGraph([{ path: 'a/x', shape: '2×3' }, 'a/y', 'b/z', 'b/w'], edges);
   graph.edges.slot.fill(slot);

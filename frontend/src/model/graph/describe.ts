@@ -1,4 +1,4 @@
-/** What a tooltip says about an entity or an edge of the graph: rows of a name and a value. */
+/** Tooltip of an entity or an edge of the graph: rows of a name and a value. */
 
 import { formatBytes, formatCount, formatNumber } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
@@ -16,7 +16,7 @@ interface Fact {
 
 interface Description {
   readonly title: string;
-  /** Whole name, where the title is shorter. */
+  /** Whole name, if the title is shorter. */
   readonly name: string;
   readonly facts: readonly Fact[];
 }
@@ -27,7 +27,7 @@ export interface Subject {
   readonly meta: MetaEdges;
   readonly health: Uint8Array;
   readonly step: StepStatistics | null;
-  /** Rows of the step that are a node's. */
+  /** Rows of the step that belong to a node. */
   rowsOf(node: number): Iterable<number>;
 }
 
@@ -84,7 +84,7 @@ function healthFact(health: number): Fact[] {
   return [{ name: 'health', value: HEALTH[health] ?? 'not captured' }];
 }
 
-/** A single edge tells its tensor, and which nodes it joins where scopes hide them. */
+/** A single edge shows its tensor, and the nodes that it joins if scopes hide them. */
 export function describeEdge({ graph, tree, meta, step, rowsOf }: Subject, edge: number): Description {
   const label = (entity: number): string => visible(entityLabel(tree, graph.paths, entity));
   const facts: Fact[] = [];
@@ -92,7 +92,7 @@ export function describeEdge({ graph, tree, meta, step, rowsOf }: Subject, edge:
   const [source, target, slot] = [graph.edges.source[first]!, graph.edges.target[first]!, graph.edges.slot[first]!];
   if (meta.data[edge]! > 0 && meta.single[edge]) {
     facts.push({ name: 'tensor', value: visible(`${graph.names.at(source)}:${slot}`) });
-    // The graph tells the first output of a node only, the current step of each that was captured.
+    // The graph describes only the first output of a node; the current step describes every captured one.
     const captured = step ? [...rowsOf(source)].find((row) => step.slot[row] === slot) : undefined;
     const dtype = slot === 0 ? graph.dtypes.at(source) : captured === undefined ? '' : step!.dtype.at(captured);
     const type = [dtype, slot === 0 ? graph.shapes.at(source) : ''].filter(Boolean).join(' ');

@@ -1,4 +1,4 @@
-/** Texts in the boxes of nodes and scopes: the line below the label, and labels shortened so that siblings stay apart. */
+/** Texts in the boxes of nodes and scopes: the line below the label, and labels shortened so that siblings remain distinct. */
 
 import type { DictColumn, TextColumn } from '../../lib/arrays/columns';
 import { counted } from '../../lib/text/format';
@@ -11,7 +11,7 @@ export interface LabelColumns {
   readonly shapes: DictColumn;
 }
 
-/** Second line of a node: its op type, unless the label says it, and its shape. */
+/** Second line of a node: its op type, unless the label contains it, and its shape. */
 export function nodeSubtitle(tree: ScopeTree, columns: LabelColumns, row: number): string {
   const opType = columns.opTypes.at(row);
   const shape = columns.shapes.at(row);
@@ -21,7 +21,7 @@ export function nodeSubtitle(tree: ScopeTree, columns: LabelColumns, row: number
   return visible([opType, shape].filter(Boolean).join(' '));
 }
 
-/** Second line of a scope: how much is in it, of which blocks a stack is made, and for a function what calls it. */
+/** Second line of a scope: its number of nodes, the blocks of a group, and for a function its caller. */
 export function scopeSubtitle(tree: ScopeTree, columns: Omit<LabelColumns, 'shapes'>, scope: number): string {
   const nodes = tree.nodesIn[scope]!;
   const count = counted(nodes, 'node');
@@ -31,9 +31,9 @@ export function scopeSubtitle(tree: ScopeTree, columns: Omit<LabelColumns, 'shap
   return owner < 0 ? count : visible(`${columns.opTypes.at(owner)} · ${count}`);
 }
 
-/** Names cut to a number of letters so that, of those that stand beside each other, each still differs from the others. */
+/** Names shortened to a number of letters so that siblings remain distinct. */
 
-/** The first and the last letters around an ellipsis: both ends of a name tell it from its neighbours. */
+/** The first and last letters around an ellipsis: both ends of a name distinguish it from its siblings. */
 export function elide(text: string, keep: number): string {
   const head = Math.ceil(keep / 2);
   return `${text.slice(0, head)}…${text.slice(text.length - (keep - head))}`;
@@ -41,13 +41,13 @@ export function elide(text: string, keep: number): string {
 
 /** The names in one scope. */
 export class SiblingNames {
-  /** By how many letters are kept: what to write for names of which others begin alike. */
+  /** By number of letters: replacements for names with a common beginning. */
   private readonly shortNames = new Map<number, ReadonlyMap<string, string>>();
   private names: readonly string[] | null = null;
 
   constructor(private readonly list: () => readonly string[]) {}
 
-  /** A name of which `keep` letters are written; `elide` where that, or nothing as short, tells it from its siblings. */
+  /** A name shortened to `keep` letters; `elide` if no form of that length distinguishes it from its siblings. */
   shorten(name: string, keep: number): string {
     let shortNames = this.shortNames.get(keep);
     if (!shortNames) {
@@ -63,7 +63,7 @@ export class SiblingNames {
   }
 }
 
-/** Which parts of a name can be shown, what reads best first; `from` is where it first differs from the others. */
+/** Candidate forms of a name, the most readable first; `from` is where it first differs from the others. */
 const PARTS: readonly ((name: string, keep: number, from: number) => string)[] = [
   elide,
   (name, keep) => `${name.slice(0, keep)}…`,
@@ -71,12 +71,12 @@ const PARTS: readonly ((name: string, keep: number, from: number) => string)[] =
   (name, keep, from) => `…${name.slice(from, from + keep - 1)}…`,
 ];
 
-/** So often what is left alike is distinguished; names that need more were made to keep the page busy. */
+/** Maximum rounds of distinguishing equal forms; names that need more are hostile. */
 const ROUNDS = 4;
 
 /**
- * Shows of each name the part that tells most of them apart, then of those that it leaves alike what differs among them.
- * What is `taken` by others would be taken for them.
+ * Shows the part of each name that distinguishes most of them, then the differing part of those that are still equal. Forms in `taken`
+ * would be ambiguous.
  */
 function tell(names: readonly string[], keep: number, found: Map<string, string>, taken: Set<string>, rounds = ROUNDS): void {
   const from = sharedStart(names);
@@ -109,7 +109,7 @@ function equals(names: readonly string[], form: (name: string) => string): strin
   return [...groups.values()].filter((group) => group.length > 1);
 }
 
-/** How many letters at their start all names share. */
+/** Length of the common prefix of all names. */
 function sharedStart(names: readonly string[]): number {
   const [first] = names;
   let shared = first!.length;

@@ -1,6 +1,6 @@
 /**
- * Edges as they are drawn: each edge of the graph is lifted to the two siblings that hold its ends, and equal pairs
- * become one meta edge. Those of scope `k` are `start[k] … start[k + 1]`.
+ * Edges as drawn: each edge of the graph is lifted to the two siblings that contain its ends, and equal pairs become one meta edge. Those
+ * of scope `k` are `start[k] … start[k + 1]`.
  */
 
 import type { EdgeColumns } from '../wire/graph';
@@ -17,7 +17,7 @@ export interface MetaEdges {
   readonly edge: Int32Array;
   /** 1 where all data edges of a meta edge carry the same tensor. */
   readonly single: Uint8Array;
-  /** Data edges that reach an entity from outside the scope that holds it, and those that leave that scope from it. */
+  /** Data edges that reach an entity from outside its scope, and those that leave its scope from it. */
   readonly fromOutside: Int32Array;
   readonly toOutside: Int32Array;
 }
@@ -35,7 +35,7 @@ interface Lifted {
   readonly target: Int32Array;
 }
 
-/** Lifts both ends of each edge to siblings; an edge between a scope and what it holds vanishes (source -1). */
+/** Lifts both ends of each edge to siblings; an edge between a scope and its content vanishes (source -1). */
 function liftEdges(
   tree: ScopeTree,
   edges: EdgeColumns,
@@ -46,7 +46,7 @@ function liftEdges(
   const count = edges.source.length;
   const lifted = { source: new Int32Array(count).fill(-1), target: new Int32Array(count) };
   const bySource = new Int32Array(nodeCount + tree.scopeCount + 1);
-  // No destructuring, no closures: most of these loops are run before the browser has compiled them.
+  // No destructuring, no closures: most of these loops run before the browser has compiled them.
   for (let edge = 0; edge < count; edge++) {
     let a = entityOf[edges.source[edge]!]!;
     let b = entityOf[edges.target[edge]!]!;
@@ -56,7 +56,7 @@ function liftEdges(
     while (a !== b && parent[a] !== parent[b]) {
       const up = da >= db;
       if (up && db >= da) {
-        // Level with each other: both go up.
+        // At equal depth both go up.
         fromOutside[b]! += data;
         b = nodeCount + parent[b]!;
         db--;

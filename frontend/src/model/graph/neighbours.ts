@@ -1,4 +1,4 @@
-/** Edges of each node, what they look like with some scopes closed, and where an arrow key leads along them. */
+/** Edges of each node, their display with some scopes collapsed, and the targets of arrow keys along them. */
 
 import { type Adjacency, adjacency, placesOf } from '../../lib/arrays/typed_arrays';
 import type { EdgeColumns, GraphData } from '../wire/graph';
@@ -21,7 +21,7 @@ export function nodeEdges(nodeCount: number, edges: EdgeColumns): NodeEdges {
   return found;
 }
 
-/** A visible entity that a selected one is connected with. */
+/** A visible entity connected to the selected one. */
 export interface Neighbour {
   readonly entity: number;
   readonly input: boolean;
@@ -29,10 +29,10 @@ export interface Neighbour {
   readonly control: boolean;
 }
 
-/** More neighbours than this are not distinguished on a screen. */
+/** More neighbours than this cannot be distinguished on a screen. */
 const MOST = 600;
 
-/** Neighbours of an entity as they are shown: nodes, or the closed scopes that hold them. Inputs first, in order. */
+/** Visible neighbours of an entity: nodes, or the collapsed scopes that contain them. Inputs first, in order. */
 export function shownNeighbours(tree: ScopeTree, edges: EdgeColumns, meta: MetaEdges, open: Uint8Array, entity: number): Neighbour[] {
   if (entity < tree.nodeCount) return ofNode(tree, edges, open, entity);
   const owner = tree.owner[entity - tree.nodeCount]!;
@@ -55,7 +55,7 @@ function ofNode(tree: ScopeTree, edges: EdgeColumns, open: Uint8Array, node: num
   return [...found.values()];
 }
 
-/** A scope's neighbours are those of its siblings that it is connected with. */
+/** The neighbours of a scope are its connected siblings. */
 function ofScope(tree: ScopeTree, meta: MetaEdges, open: Uint8Array, entity: number): Neighbour[] {
   const scope = tree.parent[entity]!;
   const found = new Map<string, Neighbour>();
@@ -75,13 +75,13 @@ function add(found: Map<string, Neighbour>, neighbour: Neighbour): void {
   if (!before || (before.control && !neighbour.control)) found.set(key, neighbour);
 }
 
-/** Some nodes, for drawing: 1 for each of them, and how many of them each scope holds. */
+/** A set of nodes for drawing: 1 for each of them, and their number in each scope. */
 export interface Marks {
   readonly nodes: Uint8Array;
   readonly inScope: Int32Array;
 }
 
-/** Null for no rows: then there is nothing to draw. */
+/** Null for no rows: nothing to draw. */
 export function markNodes(tree: ScopeTree, rows: Iterable<number>): Marks | null {
   const nodes = new Uint8Array(tree.nodeCount);
   for (const row of rows) if (row >= 0 && row < nodes.length) nodes[row] = 1;
@@ -89,7 +89,7 @@ export function markNodes(tree: ScopeTree, rows: Iterable<number>): Marks | null
   return known.length === 0 ? null : { nodes, inScope: countInScopes(tree, known) };
 }
 
-/** How many of some nodes each scope holds, the scopes they own included. */
+/** Number of nodes of a set in each scope, including owned scopes. */
 export function countInScopes(tree: ScopeTree, rows: Iterable<number>): Int32Array {
   const counts = new Int32Array(tree.scopeCount);
   for (const row of rows) {
@@ -100,11 +100,11 @@ export function countInScopes(tree: ScopeTree, rows: Iterable<number>): Int32Arr
   return counts;
 }
 
-// Where an arrow key leads from an entity.
+// Targets of arrow keys from an entity.
 
 export type Direction = 'up' | 'down' | 'left' | 'right';
 
-/** Boxes in the frame of the scope that holds them. */
+/** Boxes in the frame of their scope. */
 interface Boxes {
   readonly left: ArrayLike<number>;
   readonly top: ArrayLike<number>;
@@ -112,7 +112,7 @@ interface Boxes {
   readonly height: ArrayLike<number>;
 }
 
-/** Up and down follow edges (data before control); left and right go to the nearest sibling on that side. -1: nowhere to go. */
+/** Up and down follow edges (data before control); left and right go to the nearest sibling on that side. -1: none. */
 export function move(tree: ScopeTree, boxes: Boxes, neighbours: readonly Neighbour[], entity: number, direction: Direction): number {
   if (direction === 'up' || direction === 'down') return alongEdge(neighbours, direction === 'up');
   return beside(tree, boxes, entity, direction === 'right');
@@ -123,7 +123,7 @@ function alongEdge(neighbours: readonly Neighbour[], input: boolean): number {
   return (side.find((neighbour) => !neighbour.control) ?? side[0])?.entity ?? -1;
 }
 
-/** Sideways distance counts once, height difference three times: the next one in the row comes before one above it. */
+/** Horizontal distance counts once, vertical distance three times: the next one in the row wins over one above it. */
 function beside(tree: ScopeTree, boxes: Boxes, entity: number, right: boolean): number {
   const scope = tree.parent[entity]!;
   if (scope < 0) return -1;
@@ -144,10 +144,10 @@ function beside(tree: ScopeTree, boxes: Boxes, entity: number, right: boolean): 
   return nearest;
 }
 
-/** Gradients of one node; more are in the list of tensors. */
+/** Maximum number of gradients shown for one node; all are in the list of tensors. */
 const MOST_GRADIENTS = 20;
 
-/** Rows of the nodes that compute the gradients of a node, by the names that TensorFlow gives them. */
+/** Rows of the nodes that compute the gradients of a node, by TensorFlow's naming. */
 export function gradientsOf(graph: GraphData, node: string): number[] {
   const { names } = graph;
   const [inTape, inFunction] = [`gradient_tape/${node}`, `gradients/${node}_grad/`];

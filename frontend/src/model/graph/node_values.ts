@@ -1,4 +1,4 @@
-/** A step's statistics carried over to the entities of the scope tree: a scope takes the worst, or most telling, of what it holds. */
+/** Statistics of a step for the entities of the scope tree: a scope gets the worst, or most significant, of its content. */
 
 import { itemsize } from '../value/elements';
 import type { GraphData } from '../wire/graph';
@@ -7,13 +7,13 @@ import type { NodeStatistic } from '../wire/value_scale';
 import type { ScopeTree } from './tree';
 
 export const NOT_CAPTURED = 0;
-/** Captured, but the source of an import does not tell whether there is a NaN or an infinity. */
+/** Captured, but the import does not report whether there is a NaN or an infinity. */
 export const NOT_COUNTED = 1;
 export const FINE = 2;
 export const INF = 3;
 export const NAN = 4;
 
-/** Health of every entity; a node with several outputs or visits takes the worst. */
+/** Health of every entity; a node with several outputs or iterations gets the worst. */
 export function healthByEntity(tree: ScopeTree, step: StepStatistics | null): Uint8Array {
   const health = new Uint8Array(tree.nodeCount + tree.scopeCount);
   if (!step) return health;
@@ -37,7 +37,7 @@ export function healthOfCounts(nan: number, inf: number): number {
   return Number.isNaN(nan + inf) ? NOT_COUNTED : FINE;
 }
 
-/** A statistic of every entity, NaN where nothing was captured. */
+/** A statistic of every entity, NaN if nothing was captured. */
 export function valuesByEntity(tree: ScopeTree, step: StepStatistics | null, name: NodeStatistic): Float64Array {
   const values = new Float64Array(tree.nodeCount + tree.scopeCount).fill(Number.NaN);
   if (!step) return values;
@@ -75,16 +75,16 @@ export function rowsByNode(nodeCount: number, step: StepStatistics): { start: In
   return { start, rows };
 }
 
-/** Calls with each entity and the entity of the scope around it, innermost scopes first. */
+/** Calls back with each entity and its scope, innermost scopes first. */
 export function forEachUpwards(tree: ScopeTree, visit: (child: number, scope: number) => void): void {
   for (let scope = tree.scopeCount - 1; scope >= 0; scope--) {
     for (let i = tree.childStart[scope]!; i < tree.childStart[scope + 1]!; i++) visit(tree.children[i]!, tree.nodeCount + scope);
   }
 }
 
-// How many bytes the outputs of nodes take, as far as that is known: from what was captured at the step, else from the graph's shapes.
+// Bytes of the outputs of nodes, as far as known: from the captured tensors of the step, else from the graph's shapes.
 
-/** Bytes of every entity's outputs, NaN where they are not known. A scope has those of its largest node. */
+/** Bytes of every entity's outputs, NaN if unknown. A scope gets those of its largest node. */
 export function bytesByEntity(tree: ScopeTree, graph: GraphData, step: StepStatistics | null): Float64Array {
   const bytes = new Float64Array(tree.nodeCount + tree.scopeCount).fill(Number.NaN);
   const captured = capturedBytes(tree.nodeCount, graph, step);
@@ -98,7 +98,7 @@ export function bytesByEntity(tree: ScopeTree, graph: GraphData, step: StepStati
   return bytes;
 }
 
-/** The same of one node; `rows`: those of the step that are its own. */
+/** The same of one node; `rows`: its rows in the step. */
 export function bytesOfNode(graph: GraphData, step: StepStatistics | null, rows: Iterable<number>, node: number): number {
   let [bytes, outputs] = [0, 0];
   for (const row of step ? rows : []) {
@@ -108,7 +108,7 @@ export function bytesOfNode(graph: GraphData, step: StepStatistics | null, rows:
   return outputs > 0 && outputs >= graph.slots[node]! ? bytes : declaredBytes(graph, node);
 }
 
-/** Of nodes all of whose outputs were captured; of those that ran several times what one visit took. */
+/** Of nodes with all outputs captured; of nodes with several iterations, the bytes of one. */
 function capturedBytes(nodeCount: number, graph: GraphData, step: StepStatistics | null): Float64Array {
   const bytes = new Float64Array(nodeCount);
   const outputs = new Int32Array(nodeCount);
@@ -126,13 +126,13 @@ function bytesOfRow(step: StepStatistics, sizes: Float64Array, row: number): num
   return (sizes[row]! / Math.max(1, step.visits[row]!)) * itemsize(step.dtype.at(row));
 }
 
-/** Of a node with one output whose shape is known beforehand. */
+/** Of a node with one output whose shape is static. */
 function declaredBytes(graph: GraphData, row: number): number {
   if (graph.slots[row] !== 1) return Number.NaN;
   return elementsOf(graph.shapes.at(row)) * itemsize(graph.dtypes.at(row));
 }
 
-/** Of a shape as the graph writes it: `32×10`, `scalar`; NaN where a dimension is not known. */
+/** Of a shape in the graph's notation: `32×10`, `scalar`; NaN if a dimension is unknown. */
 export function elementsOf(shape: string): number {
   if (shape === 'scalar') return 1;
   const lengths = shape.split('×').map((length) => (/^\d+$/.test(length) ? Number(length) : Number.NaN));

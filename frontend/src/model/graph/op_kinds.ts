@@ -1,6 +1,6 @@
 import type { DictColumn } from '../../lib/arrays/columns';
 
-/** Which family an op type belongs to: it decides the accent colour, and whether a node is drawn small beside what it feeds. */
+/** Family of an op type: it decides the accent colour, and whether a node is drawn small beside its consumer. */
 
 const OP_FAMILIES = [
   'linear',
@@ -72,7 +72,7 @@ const AUXILIARY = new Set([
   'PlaceholderWithDefault',
 ]);
 
-/** Constants, variable reads and the like: true to the graph, yet noise at the size of a computation. */
+/** Constants, variable reads and the like: part of the graph, but noise at full size. */
 export function isAuxiliary(opType: string): boolean {
   return AUXILIARY.has(opType);
 }

@@ -1,6 +1,6 @@
 /**
- * First pass of building the scope tree: one scope for each path prefix, before short ones are dissolved and chains merged.
- * Works on the bytes of the paths and a hash table of its own: making and hashing a text for each prefix takes ten times as long.
+ * First pass of building the scope tree: one scope per path prefix, before short ones dissolve and chains merge. Works on the bytes of
+ * the paths with a custom hash table: strings for each prefix would take ten times as long.
  */
 
 import type { TextColumn } from '../../lib/arrays/columns';
@@ -14,11 +14,11 @@ export class RawScopes {
   readonly start: number[] = [0];
   readonly end: number[] = [0];
   private readonly hashes: number[] = [0];
-  /** 1 for scopes that hold scopes: most hold nodes only, and need not be searched. */
+  /** 1 for scopes that contain scopes: most contain only nodes, and need no search. */
   private readonly holdsScopes: number[] = [0];
   /** Open addressing: scope numbers, 0 for empty (the whole graph is never looked up). */
   private table = new Int32Array(1024);
-  /** Scopes of the path that was added last, and where it lies. */
+  /** Scopes of the previous path, and their ends. */
   private readonly trail: number[] = [];
   private lastFirst = 0;
   private lastEnd = 0;
@@ -29,12 +29,12 @@ export class RawScopes {
     return this.parent.length;
   }
 
-  /** The scope that holds a node; new scopes are made on the way down its path. Fastest if rows come in order. */
+  /** The scope that contains a node; creates missing scopes along its path. Fastest if rows are in order. */
   add(row: number): number {
     const { offsets, bytes } = this.paths;
     const first = offsets[row]!;
     const last = offsets[row + 1]!;
-    // Nodes beside each other in the dump mostly share most of their path: go on from where it parts from the last one's.
+    // Neighbouring nodes in the dump mostly share most of their path: continue where it differs from the previous one.
     const { lastFirst } = this;
     const known = Math.min(this.lastEnd - lastFirst, last - first);
     let same = 0;

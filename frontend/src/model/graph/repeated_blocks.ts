@@ -1,7 +1,7 @@
 /**
- * Repeated blocks: siblings of the same inside whose names differ by numbers only (`block_0` … `block_23`) become one group, a
- * scope of its own that holds them. The same inside: as many nodes of each op type and number of data inputs, and scopes of the
- * same names (without numbers) and the same inside. Which node feeds which is not compared, nor are shapes and dtypes.
+ * Repeated blocks: siblings with equal content whose names differ only in numbers (`block_0` … `block_23`) become one group, a scope that
+ * contains them. Equal content: the same number of nodes per op type and number of data inputs, and scopes of equal names (without
+ * numbers) and equal content. Edges, shapes and dtypes are not compared.
  */
 
 import type { DictColumn, TextColumn } from '../../lib/arrays/columns';
@@ -10,20 +10,20 @@ import { buildMetaEdges, type MetaEdges } from './meta_edges';
 import { type BlockGroup, blockGroupPath, enclosingScopes, ownLabel, type Paths, type ScopeTree, scopePath } from './tree';
 import { sumSubtrees } from './tree_writer';
 
-/** Fewer blocks than this are distinguished at a glance. */
+/** Fewer blocks are distinguished at a glance. */
 const FEWEST_BLOCKS = 3;
-/** Blocks of fewer nodes are as quickly read as counted. */
+/** Blocks with fewer nodes are read as quickly as counted. */
 const FEWEST_NODES = 8;
 
 interface GroupingInput {
   readonly paths: TextColumn;
   readonly opTypes: DictColumn;
   readonly edges: EdgeColumns;
-  /** Paths of block groups that are to stay apart; `*`: all of them. */
+  /** Paths of ungrouped blocks; `*`: all. */
   readonly ungrouped: readonly string[];
 }
 
-/** Scopes of a tree that make a group, in the tree's order. */
+/** Scopes of a tree that form a group, in tree order. */
 interface RepeatedBlocks {
   readonly path: string;
   readonly label: string;
@@ -59,7 +59,7 @@ function grouped(
   return { tree: made, meta: buildMetaEdges(made, edges) };
 }
 
-/** Whether data leaves a group for a sibling and comes back: then what stands between the blocks is part of the story. */
+/** Whether data leaves a group for a sibling and returns: then the nodes between the blocks matter. */
 function isWoven(tree: ScopeTree, meta: MetaEdges, scope: number): boolean {
   const self = tree.nodeCount + scope;
   const around = tree.parent[self]!;
@@ -116,7 +116,7 @@ function groupOf(tree: ScopeTree, paths: TextColumn, blocks: readonly number[]):
   return { path: blockGroupPath(scopePath(tree, paths, blocks[0]!), last), label: commonLabel(labels), last, blocks };
 }
 
-/** What labels have in common: `block` of `block_0`, `block_1`; `conv_a` of `conv1_a`, `conv2_a`; `dense` of `dense`, `dense_1`. */
+/** The common part of labels: `block` of `block_0`, `block_1`; `conv_a` of `conv1_a`, `conv2_a`; `dense` of `dense`, `dense_1`. */
 export function commonLabel(labels: readonly string[]): string {
   const parts = labels.map((label) => label.split(/(_?\d+)/));
   const first = parts[0]!;
@@ -125,12 +125,12 @@ export function commonLabel(labels: readonly string[]): string {
   return kept.join('') || '#';
 }
 
-/** A number a scope, the same for scopes of the same kind (but for a chance of one in four milliards). */
+/** A number per scope, equal for scopes of the same kind (with a collision chance of one in four billion). */
 function kindsOfScopes(tree: ScopeTree, paths: TextColumn, opTypes: DictColumn, edges: EdgeColumns): Int32Array {
   const ofNode = kindsOfNodes(tree.nodeCount, opTypes, edges);
   const kinds = new Int32Array(tree.scopeCount);
   for (let scope = tree.scopeCount - 1; scope > 0; scope--) {
-    // A sum: the order of a block's nodes in the dump says nothing.
+    // A sum, because the order of a block's nodes in the dump does not matter.
     let sum = tree.owner[scope]! >= 0 ? ofNode[tree.owner[scope]!]! : 0;
     for (let i = tree.childStart[scope]!; i < tree.childStart[scope + 1]!; i++) {
       const child = tree.children[i]!;
@@ -169,9 +169,9 @@ function mix(a: number, b: number): number {
   return hash ^ (hash >>> 13);
 }
 
-// Groups repeated blocks: the same tree with a scope more for each group, numbered depth first again.
+// Groups repeated blocks: the same tree with one more scope per group, renumbered depth first.
 
-/** `groups` become scopes; the blocks of `loose` stay where they are, and the tree says where they could be. */
+/** `groups` become scopes; the blocks of `loose` stay where they are, and the tree notes their possible group. */
 function insertBlockGroups(tree: ScopeTree, groups: readonly RepeatedBlocks[], loose: readonly RepeatedBlocks[]): ScopeTree {
   return new BlockGroupWriter(tree, groups, loose).write();
 }
@@ -179,7 +179,7 @@ function insertBlockGroups(tree: ScopeTree, groups: readonly RepeatedBlocks[], l
 class BlockGroupWriter {
   /** Group of each scope of the old tree, or -1. */
   private readonly groupOf: Int32Array;
-  /** 1 for scopes of the old tree that hold blocks of a group. */
+  /** 1 for scopes of the old tree that contain blocks of a group. */
   private readonly holdsBlocks: Uint8Array;
   /** Scopes of the new tree: a scope of the old one, or `~group`. */
   private readonly order: Int32Array;
@@ -235,7 +235,7 @@ class BlockGroupWriter {
     }
   }
 
-  /** Children of a scope that holds no blocks of its own: nearly all of them. Returns how many there are so far. */
+  /** Children of a scope without blocks: nearly all scopes. Returns the number of children so far. */
   private copyChildren(out: ScopeTree, item: number, scope: number, filled: number): number {
     const { tree, scopeOf } = this;
     let at = filled;
@@ -268,13 +268,13 @@ class BlockGroupWriter {
     return at;
   }
 
-  /** Scopes in a group, or in a scope that holds blocks: of the old tree, or `~group`. */
+  /** Scopes in a group, or in a scope that contains blocks: of the old tree, or `~group`. */
   private scopesIn(item: number): number[] {
     const { nodeCount } = this.tree;
     return this.childrenOf(item).flatMap((entity) => (entity < 0 ? [entity] : entity >= nodeCount ? [entity - nodeCount] : []));
   }
 
-  /** Entities of the old tree, and `~group` where the first block of a group was. */
+  /** Entities of the old tree, and `~group` in place of the first block of a group. */
   private childrenOf(item: number): number[] {
     const { tree } = this;
     if (item < 0) return this.groups[~item]!.blocks.map((block) => tree.nodeCount + block);
@@ -311,7 +311,7 @@ class BlockGroupWriter {
     };
   }
 
-  /** Nodes are shown by themselves, or by the scope they own. */
+  /** Nodes are shown themselves, or by their owned scope. */
   private movedOwners(): Int32Array {
     const { tree, scopeOf } = this;
     const entityOf = tree.entityOf.slice();
@@ -331,11 +331,11 @@ class BlockGroupWriter {
   }
 }
 
-// Which blocks stay apart, as the address holds it: paths of their groups; `*` for all.
+// Ungrouped blocks as in the address: paths of their groups; `*` for all.
 
 export const NONE_GROUPED: readonly string[] = ['*'];
 
-/** The group that an entity is, or is in: or would be in, had nobody ungrouped it. Null where nothing repeats. */
+/** The group that an entity is or is in, or would be in if it were not ungrouped. Null without repetition. */
 interface BlockGroupPlace {
   readonly path: string;
   readonly grouped: boolean;
@@ -352,7 +352,7 @@ export function blockGroupPlace(tree: ScopeTree, paths: Paths, entity: number): 
   return null;
 }
 
-/** The choice with one group ungrouped, or grouped again. */
+/** The choice with one group ungrouped or regrouped. */
 export function withToggled(tree: ScopeTree, ungrouped: readonly string[], { path, grouped }: BlockGroupPlace): readonly string[] {
   if (grouped) return [...ungrouped, path];
   const before = ungrouped.includes('*') ? [...new Set(tree.ungrouped.values())] : ungrouped;

@@ -1,4 +1,4 @@
-/** A trace: all that something depends on, all that depends on it, all paths between two or the shortest one. What it is asked of are nodes or scopes. */
+/** A trace: everything upstream or downstream of nodes or scopes, or all paths or the shortest path between two. */
 
 import { type EdgeColumns, type GraphData, rowOf } from '../wire/graph';
 import { nodeEdges } from './neighbours';
@@ -10,7 +10,7 @@ export type TraceKind = (typeof TRACE_KINDS)[number];
 /** Whether a trace has two ends: `path` is the shortest one, `paths` are all. */
 export const isBetween = (kind: TraceKind): boolean => kind === 'path' || kind === 'paths';
 
-/** Ends are names of nodes or paths of scopes; `to` only where there are two. */
+/** Ends are names of nodes or paths of scopes; `to` only for paths. */
 export interface Trace {
   readonly kind: TraceKind;
   readonly from: string;
@@ -19,11 +19,11 @@ export interface Trace {
 
 export interface TracedNodes {
   readonly trace: Trace;
-  /** Of paths: along the data, both ends included; else nearest first, without where the trace begins. */
+  /** For paths: in data flow order, both ends included; else nearest first, without the start. */
   readonly rows: Int32Array;
   /** Where the trace begins. */
   readonly origin: readonly number[];
-  /** What the current graph does not have, or null. */
+  /** Ends that the current graph does not have, or null. */
   readonly missing: string | null;
 }
 
@@ -61,18 +61,18 @@ function rowsNamed(graph: GraphData, tree: ScopeTree, name: string): number[] {
   return rows;
 }
 
-// Ways through the graph: all that feeds some nodes or is fed by them, and the shortest way between two sets. Along data edges only.
+// Searches in the graph along data edges: upstream, downstream, and the shortest path between two sets.
 
 type TraceDirection = 'inputs' | 'outputs';
 
-/** Rows of all nodes that some depend on (`inputs`) or that depend on them (`outputs`), themselves left out, nearest first. */
+/** Rows of all nodes upstream (`inputs`) or downstream (`outputs`), without the start, nearest first. */
 export function traceRows(nodeCount: number, edges: EdgeColumns, rows: readonly number[], direction: TraceDirection): Int32Array {
   return search(nodeCount, edges, rows, direction === 'outputs', null).reached.slice(rows.length);
 }
 
 /**
- * Rows from one of some nodes to one of others, both included and in the data's order: from the first ones if there is such a
- * way, else from the others to the first; empty if there is neither.
+ * Rows of the shortest path between two sets of nodes, both ends included, in data flow order: from the first set if possible, else from
+ * the second; empty if there is none.
  */
 export function shortestPath(nodeCount: number, edges: EdgeColumns, from: readonly number[], to: readonly number[]): Int32Array {
   for (const [start, end] of [
@@ -90,7 +90,7 @@ export function shortestPath(nodeCount: number, edges: EdgeColumns, from: readon
   return new Int32Array(0);
 }
 
-/** Rows of all nodes on any path from some nodes to others, or the other way where there is none, in the data's order. */
+/** Rows of all nodes on any path between two sets, in either direction, in data flow order. */
 function allPaths(nodeCount: number, edges: EdgeColumns, from: readonly number[], to: readonly number[]): Int32Array {
   for (const [start, end] of [
     [from, to],
@@ -104,7 +104,7 @@ function allPaths(nodeCount: number, edges: EdgeColumns, from: readonly number[]
   return new Int32Array(0);
 }
 
-/** Each node after all that it reads, but for what leads back in a circle: depth first, what was left last comes first. */
+/** Topological order of nodes, ignoring back edges: reverse postorder of a depth-first search. */
 function inDataOrder(nodeCount: number, edges: EdgeColumns, rows: Int32Array): Int32Array {
   const { outgoing } = nodeEdges(nodeCount, edges);
   const waiting = new Uint8Array(nodeCount);
@@ -128,9 +128,9 @@ function inDataOrder(nodeCount: number, edges: EdgeColumns, rows: Int32Array): I
 }
 
 interface Found {
-  /** Nodes in the order in which they were reached, the first ones included. */
+  /** Nodes in the order in which they were reached, including the start. */
   readonly reached: Int32Array;
-  /** From which node each was reached: the first ones from themselves; -1: it was not. */
+  /** Predecessor of each reached node; the start has itself; -1: not reached. */
   readonly before: Int32Array;
   /** The goal that was reached, or -1. */
   readonly found: number;

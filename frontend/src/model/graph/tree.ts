@@ -5,7 +5,7 @@
 export interface ScopeTree {
   readonly nodeCount: number;
   readonly scopeCount: number;
-  /** Scope that holds an entity; -1 for the whole graph, and for a node that a scope stands for (see `owner`). */
+  /** Scope of an entity; -1 for the whole graph, and for a node represented by a scope (see `owner`). */
   readonly parent: Int32Array;
   /** Entities of scope `k`, in order of first appearance: `children[childStart[k] … childStart[k + 1]]`. */
   readonly childStart: Int32Array;
@@ -14,9 +14,9 @@ export interface ScopeTree {
   readonly subtreeEnd: Int32Array;
   /** Nodes below a scope, its owner included. */
   readonly nodesIn: Int32Array;
-  /** The calling node that a scope is the body of (the scope is drawn in its place), or -1. */
+  /** The calling node whose body a scope is (the scope is drawn in its place), or -1. */
   readonly owner: Int32Array;
-  /** The entity that shows a node: the node itself, or the scope it owns. */
+  /** The entity that shows a node: the node itself, or its owned scope. */
   readonly entityOf: Int32Array;
   /** A scope's path is the path of node `labelRow` up to `labelEnd`; its label begins at `labelStart`. */
   readonly labelRow: Int32Array;
@@ -24,7 +24,7 @@ export interface ScopeTree {
   readonly labelEnd: Int32Array;
   /** Where a node's label begins in its path. */
   readonly nodeLabelStart: Int32Array;
-  /** Scopes that hold repeated blocks and nothing else (repeated_blocks.ts); their label columns are those of the first block. */
+  /** Scopes that contain only repeated blocks (repeated_blocks.ts); their label columns are those of the first block. */
   readonly blockGroups: ReadonlyMap<number, BlockGroup>;
   /** Repeated blocks that the user ungrouped: the scope of each, and the path of the group it would be in. */
   readonly ungrouped: ReadonlyMap<number, string>;
@@ -32,18 +32,18 @@ export interface ScopeTree {
 
 /** Repeated blocks, `block_0` to `block_23`, drawn as one. */
 export interface BlockGroup {
-  /** What the blocks are called without what tells them apart: `block`. */
+  /** Common name of the blocks without numbers: `block`. */
   readonly label: string;
   /** Label of the last block. */
   readonly last: string;
 }
 
-/** What labels are cut from. */
+/** Source of the labels. */
 export interface Paths {
   at(row: number): string;
 }
 
-/** That of a group of blocks is its first block's, and where it ends: `model/block_0..block_23`. */
+/** Of a group: the path of its first block, and where it ends: `model/block_0..block_23`. */
 export function scopePath(tree: ScopeTree, paths: Paths, scope: number): string {
   if (scope === 0) return '';
   const path = paths.at(tree.labelRow[scope]!).slice(0, tree.labelEnd[scope]);
@@ -78,14 +78,14 @@ export function ownLabel(tree: ScopeTree, paths: Paths, scope: number): string {
   return paths.at(tree.labelRow[scope]!).slice(tree.labelStart[scope], tree.labelEnd[scope]);
 }
 
-/** The scopes around an entity, innermost first, the whole graph left out. */
+/** The scopes around an entity, innermost first, without the whole graph. */
 export function enclosingScopes(tree: ScopeTree, entity: number): number[] {
   const scopes: number[] = [];
   for (let scope = tree.parent[entity]!; scope > 0; scope = tree.parent[tree.nodeCount + scope]!) scopes.push(scope);
   return scopes;
 }
 
-/** The innermost scope whose path is `path` or lies above it; merged chains answer to each of their links. 0 if none. */
+/** The innermost scope with `path` or above it; merged chains match each of their links. 0 if none. */
 export function findScope(tree: ScopeTree, paths: Paths, path: string): number {
   let found = 0;
   for (let at = 0; at < path.length; ) {
@@ -115,7 +115,7 @@ function childScopeAt(tree: ScopeTree, paths: Paths, scope: number, path: string
   return -1;
 }
 
-/** The innermost entity that is shown and holds `entity`, given which scopes are open. */
+/** The innermost visible entity that contains `entity`, given the expanded scopes. */
 export function shownEntity(tree: ScopeTree, open: Uint8Array, entity: number): number {
   let shown = entity;
   for (let scope = tree.parent[entity]!; scope >= 0; scope = tree.parent[tree.nodeCount + scope]!) {
@@ -124,12 +124,12 @@ export function shownEntity(tree: ScopeTree, open: Uint8Array, entity: number): 
   return shown;
 }
 
-/** How many scopes are open, and which of them hold no open one (the others are implied by these). */
+/** Number of expanded scopes, and those without expanded scopes inside (the others follow from these). */
 export function openScopes(tree: ScopeTree, open: Uint8Array): { innermost: number[]; count: number } {
   const innermost: number[] = [];
   let count = 0;
   const holdsOpen = new Uint8Array(tree.scopeCount);
-  // Scopes are numbered depth first: backwards, what is inside comes first.
+  // Scopes are numbered depth first: in reverse, inner scopes come first.
   for (let scope = tree.scopeCount - 1; scope > 0; scope--) {
     if (!open[scope]) continue;
     count++;

@@ -1,4 +1,4 @@
-/** Last pass of building the scope tree: numbers the scopes that are left depth first and writes the arrays. */
+/** Last pass of building the scope tree: numbers the remaining scopes depth first and writes the arrays. */
 
 import type { TextColumn } from '../../lib/arrays/columns';
 import type { RawScopes } from './raw_scopes';
@@ -136,7 +136,7 @@ export class TreeWriter {
 
   private nodeLabelStart(row: number, raw: number): number {
     const end = this.plan.scopes.end[raw]!;
-    // A node that shares its scope's path is labelled like the scope.
+    // A node with the path of its scope gets the scope's label.
     if (this.plan.paths.lengthAt(row) <= end) return this.plan.scopes.start[raw]!;
     return raw === 0 ? 0 : end + 1;
   }

@@ -1,9 +1,9 @@
-/** What a card shows of one step: its output, the gradients and updates of its weights, and whether anything in it is not finite. */
+/** Data of a card at one step: its output, gradients and updates of its weights, and non-finite counts. */
 
 import type { StepStatistics } from '../wire/step_statistics';
 import type { LayerCard, LayerGraph, TensorPlace } from './cards';
 
-/** What cards can be coloured by. */
+/** Measures by which cards can be coloured. */
 export const CARD_COLOUR_TITLES = {
   health: 'Health',
   gradientNorm: 'Gradient norm',
@@ -22,18 +22,18 @@ export interface CardStatistics {
   /** Elements that are NaN, and infinite, in all of its captured tensors. */
   readonly nan: number;
   readonly inf: number;
-  /** The tensor with most of them: with a NaN if any has one. */
+  /** The tensor with most of them, preferring NaN. */
   readonly worst: TensorPlace | null;
-  /** L2 norm of the gradients of all its weights; NaN where none was captured. */
+  /** L2 norm of the gradients of all its weights; NaN if none was captured. */
   readonly gradientNorm: number;
-  /** L2 norm of what the optimizer changes its weights by, as a part of theirs. */
+  /** L2 norm of the optimizer's updates relative to that of the weights. */
   readonly updateRatio: number;
-  /** Of its output, NaN where that was not captured. */
+  /** Of its output; NaN if that was not captured. */
   readonly zeroShare: number;
   readonly mean: number;
   readonly std: number;
   readonly absMax: number;
-  /** Its shape; empty also where the op ran several times, each with a shape of its own. */
+  /** Its shape; empty if the op had several iterations with different shapes. */
   readonly shape: string;
 }
 
@@ -82,7 +82,7 @@ export function cardStatistics({ cards, cardOf }: LayerGraph, step: StepStatisti
   });
 }
 
-/** Of several cards as one: norms add up, of the rest the last card's, whose output leaves the block, holds. */
+/** Several cards as one: norms are combined; other values are those of the last card, whose output leaves the block. */
 export function joinStatistics(parts: readonly CardStatistics[], last: CardStatistics | undefined): CardStatistics {
   if (parts.length === 1) return parts[0]!;
   const sum = (pick: (part: CardStatistics) => number): number => parts.reduce((total, part) => total + pick(part), 0);
@@ -139,7 +139,7 @@ class Squares {
 
 type Bad = Pick<CardStatistics, 'nan' | 'inf' | 'worst'>;
 
-/** Of one tensor: the loss is one of another card's nodes, too. */
+/** Of one tensor: the loss is also a node of another card. */
 function badOf(step: StepStatistics, row: number): Bad {
   if (row < 0) return { nan: 0, inf: 0, worst: null };
   const nan = step.column('nan')[row]! || 0;
@@ -171,7 +171,7 @@ function badTensors(cards: readonly LayerCard[], cardOf: Int32Array, step: StepS
   });
 }
 
-/** The cards that have a gradient or an update, by its row. */
+/** The cards with a gradient or an update, by its row. */
 function cardsOfWeights(cards: readonly LayerCard[]): Map<number, number[]> {
   const found = new Map<number, number[]>();
   for (const { id, weights } of cards) {

@@ -1,4 +1,4 @@
-/** The layers of a graph as cards: which nodes belong to which call of a layer, and what each hands to the next. */
+/** The layers of a graph as cards: which nodes belong to which call of a layer, and the tensors between them. */
 
 import type { GraphData, LayerCall } from '../wire/graph';
 import type { DataFlow } from './data_flow';
@@ -25,9 +25,9 @@ export interface CardWeight {
 export interface LayerCard {
   readonly id: number;
   readonly kind: CardKind;
-  /** Names of the layers around it and its own, outermost first, joined by `/`; of an operator those around it. */
+  /** Names of the enclosing layers and its own, outermost first, joined by `/`; for an operator those around it. */
   readonly path: string;
-  /** The name scopes that this call opened: `m_1/dense` where `path` is `m/dense`. Unique among layers. */
+  /** The name scopes opened by this call: `m_1/dense` for the `path` `m/dense`. Unique among layers. */
   readonly scope: string;
   readonly title: string;
   readonly className: string;
@@ -35,16 +35,16 @@ export interface LayerCard {
   readonly shape: string;
   readonly output: TensorPlace;
   readonly parameters: number;
-  /** Which call of the same layer, from 0; and of how many. */
+  /** Number of this call of the layer, from 0, and number of its calls. */
   readonly call: number;
   readonly calls: number;
   readonly rows: Int32Array;
   readonly weights: readonly CardWeight[];
   /** Cards whose tensors it reads, and those tensors. */
   readonly inputs: ReadonlyMap<number, TensorPlace>;
-  /** Of the loss: the scalars that it is computed from, the likeliest first, for steps that captured not the loss itself. */
+  /** Of the loss: the scalars from which it is computed, the most likely first, for steps without a captured loss. */
   readonly terms: readonly TensorPlace[];
-  /** The op types that it computes with, as a key: equal cards have equal ones. */
+  /** The op types with which it computes, as a key: equal cards have equal keys. */
   readonly operations: string;
 }
 
@@ -52,7 +52,7 @@ export interface LayerGraph {
   readonly cards: readonly LayerCard[];
   /** The card of each row, -1 for none. */
   readonly cardOf: Int32Array;
-  /** Whether layers were recorded; else cards are name scopes. */
+  /** Whether layers were recorded; if not, cards are name scopes. */
   readonly recorded: boolean;
 }
 
@@ -65,11 +65,11 @@ interface Draft {
   readonly inputs: Map<number, TensorPlace>;
 }
 
-/** Longer lists of what flows are given up: nobody could follow them. */
+/** Longer lists are dropped: nobody could follow them. */
 const MOST_CARRIED = 64;
-/** Scalars that may stand for a loss. */
+/** Maximum number of scalars that may represent a loss. */
 const MOST_TERMS = 32;
-/** A layer that computes by itself and holds more layers than this is a model, however its class is called. */
+/** A layer that computes something itself and contains more layers than this is a model, whatever its class is called. */
 const MOST_IN_ATOM = 12;
 const NOTHING: readonly number[] = [];
 const CONSTANT = new Set(['Const']);
@@ -85,7 +85,7 @@ class Contraction {
   private readonly layerAt: (row: number) => string;
   private readonly recorded: boolean;
   private readonly opIs: (row: number, set: ReadonlySet<string>) => boolean;
-  /** Layers that hold layers, and how many different ones. */
+  /** Containers, with the number of different layers in each. */
   private readonly containers = new Map<string, number>();
   private readonly atoms = new Set<string>();
   private readonly heavy = new Map<string, number>();
@@ -132,7 +132,7 @@ class Contraction {
     return rows;
   }
 
-  /** Layers by the name scopes of nodes, where nobody recorded any. */
+  /** Layers derived from the name scopes of nodes, if none were recorded. */
   private scopeLayers(): { layer: string[]; scope: string[] } {
     const { graph } = this;
     const [layer, scope]: [string[], string[]] = [[], []];
@@ -172,7 +172,7 @@ class Contraction {
     for (const path of this.containers.keys()) if (this.isAtom(path)) this.atoms.add(path);
   }
 
-  /** A layer with layers inside is a card of its own if it is one of Keras' (an attention, an RNN), else it is opened. */
+  /** A layer that contains layers is a card if it is one of Keras' (an attention, an RNN), else it is expanded. */
   private isAtom(path: string): boolean {
     const call = this.callOf.get(path);
     if (call) return call.builtin;
@@ -188,7 +188,7 @@ class Contraction {
     return this.containers.has(path) && !this.atoms.has(path) ? null : path;
   }
 
-  /** The scopes that the call opened which a node belongs to; null where its name does not tell. */
+  /** The scopes that a node's call opened; null if its name does not show them. */
   private callScope(row: number): string | null {
     const path = this.cardPath(this.layerAt(row));
     return path === null ? null : scopeOfCall(this.graph.names.at(row), path.split('/'));
@@ -230,14 +230,14 @@ class Contraction {
       if (rows) rows.push(row);
       else taken.set(path, [row]);
     }
-    // Casts and masks that Keras makes outside of the layer's scope: to the nearest call of that layer.
+    // Casts and masks that Keras creates outside of the layer's scope belong to the nearest call of that layer.
     for (const [row, path] of lost) {
       const near = nearest(taken.get(path) ?? [], row);
       this.take(near === null ? this.draft(`layer ${path} `, 'layer', path, '') : this.cardOf[near]!, row);
     }
   }
 
-  /** Cards of what is fed, one an output of the feeding node; and of random numbers outside of layers, like a GAN's noise. */
+  /** Cards of inputs, one per output of the feeding node; also of random numbers outside of layers, like a GAN's noise. */
   private assignInputs(): Uint8Array {
     const { graph, flow, roles } = this;
     const given = new Uint8Array(graph.nodeCount);
@@ -324,7 +324,7 @@ class Contraction {
     }
   }
 
-  /** The card of an op between layers; -1 where it only passes on what a layer made. */
+  /** The card of an op between layers; -1 if it only forwards a layer's output. */
   private operator(row: number, sources: readonly number[], tensors: TensorList): number {
     const cards = new Set(sources.map((one) => tensors.card(one)));
     const all = [...cards];
@@ -336,7 +336,7 @@ class Contraction {
     return card;
   }
 
-  /** The scopes of the call of a container that an operator stands in. */
+  /** The scopes of the container call around an operator. */
   private containerScope(row: number): string {
     const path = this.layerAt(row);
     return path === '' ? '' : (scopeOfCall(this.graph.names.at(row), path.split('/')) ?? path);
@@ -401,7 +401,7 @@ class Contraction {
     };
   }
 
-  /** Scalars of the loss' part that it is computed from: those that are named after a loss first, then the nearest. */
+  /** Scalars from which the loss is computed: first those with `loss` in their names, then the nearest. */
   private lossTerms(loss: number): TensorPlace[] {
     const { graph, flow, roles } = this;
     const [seen, front, found] = [new Set([loss]), [loss], [] as number[]];
@@ -445,7 +445,7 @@ class Contraction {
   private countParameters(weights: readonly CardWeight[], rows: Int32Array): number {
     const { graph } = this;
     if (weights.length > 0) return weights.reduce((sum, { row, trainable }) => sum + (trainable ? sizeOf(graph.shapes.at(row)) : 0), 0);
-    if (this.weightRows.any) return 0; // what is read besides are seeds and other states
+    if (this.weightRows.any) return 0; // other reads are seeds and states
     const likely = rows.filter((row) => {
       if (this.opIs(row, READS)) return true;
       const shape = graph.shapes.at(row);
@@ -454,7 +454,7 @@ class Contraction {
     return likely.reduce((sum, row) => sum + sizeOf(graph.shapes.at(row)), 0) / this.eagerCalls(rows);
   }
 
-  /** How often eager code called a layer, which reads its weights each time, from handles that no node makes; 1 in functions. */
+  /** How often eager code called a layer, which reads its weights each time from handles without a node; 1 in functions. */
   private eagerCalls(rows: Int32Array): number {
     const { graph, flow } = this;
     const reads = rows.filter((row) => this.opIs(row, READS));
@@ -467,7 +467,7 @@ class Contraction {
     return [...counts.values()].reduce(greatestCommonDivisor);
   }
 
-  /** The tensor by which each card's result goes on: of several the last noted output, else what the first reader takes. */
+  /** The output tensor of each card: the last noted output, else the one that the first reader uses. */
   private handedOn(ids: readonly number[]): ReadonlyMap<number, TensorPlace> {
     const found = new Map<number, TensorPlace>();
     for (const id of ids) for (const [from, tensor] of this.drafts[id]!.inputs) if (!found.has(from)) found.set(from, tensor);
@@ -476,13 +476,13 @@ class Contraction {
       const handed = found.get(id);
       if (draft.kind !== 'layer' || (handed && this.graph.kinds.at(handed.row) === 'output')) continue;
       const outputs = draft.rows.filter((row) => this.graph.kinds.at(row) === 'output');
-      // Of several outputs one that the reader takes is meant; a call that returns one has no choice.
+      // The output that a reader uses; a call that returns one has no choice.
       if (outputs.length === 1 || (outputs.length > 0 && !handed)) found.set(id, { row: outputs[outputs.length - 1]!, slot: 0 });
     }
     return found;
   }
 
-  /** Scopes that hold constants and nothing that computes. */
+  /** Scopes that only contain constants. */
   private isIdle(id: number): boolean {
     const { kind, inputs, rows } = this.drafts[id]!;
     if (kind !== 'layer' || inputs.size > 0) return false;
@@ -501,7 +501,7 @@ class Contraction {
     return [...ids].sort((a, b) => at.get(a)! - at.get(b)! || a - b);
   }
 
-  /** In data flow, branch after branch, where the order of the nodes does not tell in what order they were made. */
+  /** In data flow order, branch by branch, if the order of the nodes does not show their order of creation. */
   private depthFirst(ids: readonly number[]): number[] {
     const inside = new Set(ids);
     const used = new Set(ids.flatMap((id) => [...this.drafts[id]!.inputs.keys()]));
@@ -556,16 +556,16 @@ class WeightRows {
   }
 }
 
-/** State of a random generator, which Keras keeps like a weight. */
+/** State of a random generator, which Keras stores like a weight. */
 const isSeed = (variable: string): boolean => /seed_generator(?:_\d+)?\/|seed_generator_state/.test(variable);
 
-/** The tensors that flow between cards, each known by a number. */
+/** The tensors between cards, each with a number. */
 class TensorList {
   private readonly numbers = new Map<number | string, number>();
   private readonly all: (readonly [number, number, number])[] = [];
 
   add(card: number, row: number, slot: number): number {
-    // As a number while it is exact.
+    // As a number while that is exact.
     const key = slot < 256 && card < 2 ** 20 ? (card * 2 ** 24 + row) * 256 + slot : `${card} ${row} ${slot}`;
     let number = this.numbers.get(key);
     if (number === undefined) {
@@ -585,7 +585,7 @@ class TensorList {
   }
 }
 
-/** `m_1/enc/conv_2` of `m_1/enc/conv_2/Conv2D` for the path `m/enc/conv`; null where the name has no such scopes. */
+/** `m_1/enc/conv_2` of `m_1/enc/conv_2/Conv2D` for the path `m/enc/conv`; null if the name has no such scopes. */
 export function scopeOfCall(name: string, path: readonly string[]): string | null {
   const parts = name.split('/');
   const scopes: string[] = [];
@@ -604,7 +604,7 @@ export function scopeOfCall(name: string, path: readonly string[]): string | nul
   return scopes.join('/');
 }
 
-/** The row closest to another among ascending ones. */
+/** The closest of ascending rows. */
 function nearest(rows: readonly number[], row: number): number | null {
   if (rows.length === 0) return null;
   let [low, high] = [0, rows.length - 1];
@@ -617,14 +617,14 @@ function nearest(rows: readonly number[], row: number): number | null {
   return Math.abs(before - row) <= Math.abs(after - row) ? before : after;
 }
 
-/** Random numbers that are drawn outside of layers: what a generator starts from. */
+/** Random numbers drawn outside of layers: the input of a generator. */
 const NOISE = /Random(?:Standard)?(?:Normal|Uniform)|TruncatedNormal|StandardNormal/;
 
 const FROM_DATASET = /^(?:IteratorGetNext|OptionalGetValue)/;
 
 const greatestCommonDivisor = (a: number, b: number): number => (b === 0 ? a : greatestCommonDivisor(b, a % b));
 
-/** Elements of a shape as the graph has it; 0 where it is not known. */
+/** Title of an input. */
 export function sizeOf(shape: string): number {
   if (shape === 'scalar') return 1;
   if (shape === '' || shape.includes('?')) return 0;

@@ -1,4 +1,4 @@
-/** The data edges of a graph with calls dissolved: who takes an output of a call takes what the called function returns there. */
+/** The data edges of a graph without calls: a consumer of a call's output reads what the called function returns there. */
 
 import { type GraphData, rowOf } from '../wire/graph';
 
@@ -27,12 +27,12 @@ export class DataFlow {
     this.sinks = sinksOf(graph, returns);
   }
 
-  /** What the rows are computed from, themselves included; `stop` rows are not entered. */
+  /** Everything upstream of the rows, including them; stops before `stop` rows. */
   upstream(rows: Iterable<number>, stop?: Uint8Array): Uint8Array {
     return this.reach(rows, this.inStart, this.inRow, stop);
   }
 
-  /** What is computed from the rows, themselves included; the way does not lead on through `cut` rows. */
+  /** Everything downstream of the rows, including them; does not continue beyond `cut` rows. */
   downstream(rows: Iterable<number>, cut?: Uint8Array): Uint8Array {
     const seen = new Uint8Array(this.count);
     const todo = [...rows];
@@ -58,7 +58,7 @@ export class DataFlow {
     return seen;
   }
 
-  /** The rows in an order in which data flow; a cycle is cut at its first row. */
+  /** The rows in data flow order; a cycle is cut at its first row. */
   order(): Int32Array {
     const waiting = new Int32Array(this.count);
     for (let row = 0; row < this.count; row++) waiting[row] = this.inStart[row + 1]! - this.inStart[row]!;
@@ -84,7 +84,7 @@ export class DataFlow {
     return order;
   }
 
-  /** The first of a node's inputs, and its first, as far as that goes: of an assignment the variable's handle. */
+  /** The first input, then its first input, as far as possible: of an assignment, the variable's handle. */
   firstSource(row: number): number {
     let at = row;
     for (let i = 0; i < 50 && this.inStart[at] !== this.inStart[at + 1]; i++) at = this.inRow[this.inStart[at]!]!;
@@ -113,7 +113,7 @@ function returnedBy(graph: GraphData): Returns {
   return { callers, of };
 }
 
-/** Functions may call each other in a circle. */
+/** Functions may be recursive. */
 const MOST_CALLS = 50;
 
 function resolve(row: number, slot: number, { of }: Returns): number[] {
@@ -152,7 +152,7 @@ function dissolved(graph: GraphData, returns: Returns): [number[], number[], num
   return [sources, targets, slots];
 }
 
-/** Compressed rows: the partners of each row in the order of the edges. */
+/** Compressed rows: the partners of each row in edge order. */
 function group(
   count: number,
   by: readonly number[],

@@ -1,11 +1,11 @@
-/** Which cards are shown: layers that hold others closed or open, repeated blocks drawn once. */
+/** Which cards are shown: containers expanded or collapsed, repeated blocks drawn once. */
 
 import type { LayerCard, LayerGraph, TensorPlace } from './cards';
 import { findRepeats, type Repeatable } from './repeats';
 
-/** A card, a block of cards that is closed, or a frame around cards that is open. */
+/** A card, a collapsed block of cards, or an expanded frame around cards. */
 export interface Item {
-  /** What tells it from all others, also after another way of folding: `gpt/block_0`. */
+  /** Unique key, stable across foldings: `gpt/block_0`. */
   readonly key: string;
   readonly kind: LayerCard['kind'] | 'block';
   readonly title: string;
@@ -14,39 +14,39 @@ export interface Item {
   readonly className: string;
   readonly shape: string;
   readonly parameters: number;
-  /** Cards of it; of a repeated one those of its first repetition. */
+  /** Its cards; of a repeated item those of the first repetition. */
   readonly cards: readonly number[];
-  /** Cards of each repetition; a single one where it is not repeated. */
+  /** Cards of each repetition; one if it is not repeated. */
   readonly variants: readonly (readonly number[])[];
   /** Titles of the repetitions. */
   readonly names: readonly string[];
-  /** Which call of the layer it is, from 0, and of how many. */
+  /** Number of this call of the layer, from 0, and number of its calls. */
   readonly call: number;
   readonly calls: number;
   readonly output: TensorPlace;
-  /** Whether it can be opened or closed, and the key that does it. */
+  /** Whether it can be expanded or collapsed, and the key for that. */
   readonly toggle: string;
-  /** What an open frame holds; null for a card. */
+  /** The content of an expanded frame; null for a card. */
   readonly inside: Level | null;
 }
 
-/** Items side by side, and which leads to which. */
+/** Items of one level, and the edges between them. */
 export interface Level {
   readonly items: readonly Item[];
   readonly edges: readonly (readonly [number, number])[];
-  /** Items that read from, and are read by, what lies outside. */
+  /** Items that read from, or are read by, the outside. */
   readonly entries: readonly number[];
   readonly exits: readonly number[];
 }
 
-/** Who sees more cards than that sees closed blocks first. */
+/** With more visible cards than this, blocks start collapsed. */
 const MOST_OPEN = 30;
-/** Items of a level whose only block is opened: one box between input and loss says nothing. */
+/** The only block of a level with this many items is expanded: one box between input and loss is useless. */
 const FEW_ITEMS = 4;
 const FEWEST_NAMED = 4;
 const MOST_NAMED = 40;
 
-/** What the reader opened or closed by hand: `open` and `closed` hold keys, see `Item.toggle`. */
+/** Items that the user expanded or collapsed: `open` and `closed` hold keys, see `Item.toggle`. */
 export interface Folds {
   readonly open: ReadonlySet<string>;
   readonly closed: ReadonlySet<string>;
@@ -76,7 +76,7 @@ interface Container {
   readonly calls: number;
 }
 
-/** A level before repeats are folded: each item with what it is made of. */
+/** A level before repeats are folded: each item with its parts. */
 interface Raw {
   readonly container: Container | null;
   readonly cards: number[];
@@ -111,7 +111,7 @@ class Folding {
     return !this.folds.closed.has(key) && (this.startOpen || sole);
   }
 
-  /** Cards below one container, or all. `alike`: the same cards in further repetitions of what holds them. */
+  /** Cards below one container, or all. `alike`: the same cards in further repetitions of their container. */
   private level(cards: readonly number[], depth: number, alike: readonly (readonly number[])[]): Level {
     const raw = this.group(cards, depth);
     const itemOf = new Map<number, number>();
@@ -150,7 +150,7 @@ class Folding {
       return [...found];
     });
     const repeats = findRepeats(raw.map((item, at) => this.repeatable(item, inputsOf[at]!)));
-    /** The item that each raw one is drawn as, which repetition of it that is, and of which repeat. */
+    /** For each raw item: the item that draws it, its repetition, and its repeat. */
     const shownAs = new Int32Array(raw.length).fill(-1);
     const repetition = new Int32Array(raw.length);
     const repeatOf = new Int32Array(raw.length).fill(-1);
@@ -190,7 +190,7 @@ class Folding {
     raw.forEach(({ cards }, at) => {
       const mine = shownAs[at]!;
       for (const source of inputsOf[at]!) {
-        // Between repetitions, or inside of a later one: what the first one has says it.
+        // Edges between or inside later repetitions are redundant.
         const same = repeatOf[source]! >= 0 && repeatOf[source] === repeatOf[at];
         if (same && (repetition[source] !== repetition[at] || repetition[at]! > 0)) continue;
         if (shownAs[source] !== mine) edges.set(`${shownAs[source]} ${mine}`, [shownAs[source]!, mine]);
@@ -290,7 +290,7 @@ class Folding {
     return cards[cards.length - 1] === last ? cards : [...cards.filter((card) => card !== last), last];
   }
 
-  /** The card whose result leaves the block; a gradient penalty takes none, and reads what is computed on the way. */
+  /** The card whose output leaves the block. A gradient penalty uses none, and reads intermediate tensors. */
   private lastOf(cards: readonly number[]): number {
     const inside = new Set(cards);
     const ends = cards.filter((card) => !this.readers[card]!.some((to) => inside.has(to)));
@@ -299,13 +299,13 @@ class Folding {
   }
 }
 
-/** A layer that is called twice has its weights once. */
+/** The weights of a layer that is called twice count once. */
 function firstCalls(cards: readonly LayerCard[]): LayerCard[] {
   const seen = new Set<string>();
   return cards.filter(({ path, kind }) => kind === 'layer' && !seen.has(path) && seen.add(path) !== undefined);
 }
 
-/** The layer with most parameters: what a block without a name is about. */
+/** The layer with most parameters names a nameless block. */
 const largest = (layers: readonly LayerCard[]): LayerCard => layers.reduce((a, b) => (b.parameters > a.parameters ? b : a));
 
 const sum = (cards: readonly LayerCard[]): number => cards.reduce((total, { parameters }) => total + parameters, 0);
@@ -314,7 +314,7 @@ export function cardKey({ kind, scope, path, rows, output }: LayerCard): string 
   return kind === 'layer' ? scope || path : `${kind} ${rows[0]}:${output.slot}`;
 }
 
-/** The layers around each card, outermost first, without the one that all share. */
+/** The layers around each card, outermost first, without the common one. */
 function containerChains(cards: readonly LayerCard[]): (readonly Container[])[] {
   const layers = cards.filter(({ kind }) => kind === 'layer');
   const roots = new Set(layers.map(({ path }) => path.slice(0, Math.max(0, path.indexOf('/'))) || path));
@@ -361,7 +361,7 @@ function containerChains(cards: readonly LayerCard[]): (readonly Container[])[] 
   return chains;
 }
 
-/** A flat model without names for its blocks: what branches and meets again is one. */
+/** A flat model without named blocks: a section that branches and joins again is a block. */
 function closeSections(cards: readonly LayerCard[], chains: Container[][]): void {
   for (const section of sections(cards)) {
     const [first, last] = [section[0]!, section[section.length - 1]!];
@@ -370,7 +370,7 @@ function closeSections(cards: readonly LayerCard[], chains: Container[][]): void
   }
 }
 
-/** What lies between the layers of a named block, as an activation without a name of its own, belongs to it. */
+/** Cards between the layers of a named block, such as an activation without a name, belong to it. */
 function fillBlocks(cards: readonly LayerCard[], chains: Container[][], named: ReadonlyMap<number, Container>): void {
   const members = new Map<string, number[]>();
   for (const [card, { key }] of named) members.set(key, [...(members.get(key) ?? []), card]);
@@ -387,12 +387,12 @@ function fillBlocks(cards: readonly LayerCard[], chains: Container[][], named: R
   }
 }
 
-/** The number in `conv2d` counts nothing. */
+/** The number in `conv2d` is not a counter. */
 const DIMENSIONS = /(?:conv|pooling|padding|cropping|sampling|dropout)[123]d$/;
 
 /**
- * Blocks that only names tell: layers `conv2_block1_conv`, `conv2_block1_relu`, … of a flat model, by their common stem. The
- * first of `block_conv`, `block_1_conv`, `block_2_conv` has no number.
+ * Blocks by names: layers `conv2_block1_conv`, `conv2_block1_relu`, … of a flat model, by their common stem. The first of `block_conv`,
+ * `block_1_conv`, `block_2_conv` has no number.
  */
 function namedBlocks(layers: readonly LayerCard[]): (path: string) => string {
   const known = new Map<string, { numbered: string[]; others: string[] }>();
@@ -426,11 +426,11 @@ function namedBlocks(layers: readonly LayerCard[]): (path: string) => string {
   return (path) => stemOf(path) ?? stemsOf(path).others.findLast((stem) => fits(firsts.get(stem))) ?? '';
 }
 
-/** Cards of a block that nobody named: fewer are as quickly read as a block, more, or more than a third of the model, hide too much. */
+/** Size of a nameless block: fewer cards are read as quickly, more (or over a third of the model) hide too much. */
 const FEWEST = 4;
 const MOST = 40;
 
-/** Stretches of cards that branch and meet again, like a residual block; each leads on by its last card only. */
+/** Sections of cards that branch and join again, like a residual block; only the last card of each has outputs. */
 export function sections(cards: readonly LayerCard[]): LayerCard[][] {
   const flow = cards.filter(({ kind }) => kind === 'layer' || kind === 'op');
   const place = new Map(flow.map(({ id }, at) => [id, at]));
@@ -444,7 +444,7 @@ export function sections(cards: readonly LayerCard[]): LayerCard[][] {
   const most = Math.min(MOST, flow.length / 3);
   const found: LayerCard[][] = [];
   let begin = 0;
-  let reach = 0; // the last reader of what stands before
+  let reach = 0; // the last reader of earlier cards
   flow.forEach((_, at) => {
     const alone = reach <= at;
     reach = Math.max(reach, lastReader[at]!);

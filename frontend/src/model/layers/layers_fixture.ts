@@ -1,4 +1,4 @@
-/** Captured graphs for tests (fixtures/*.tsv: a line a node), and small ones made of lines of the same form. */
+/** Captured graphs for tests (fixtures/*.tsv: one node per line), and small ones in the same format. */
 
 import { readFileSync } from 'node:fs';
 import { DictColumn, TextColumn } from '../../lib/arrays/columns';

@@ -1,4 +1,4 @@
-/** One part of a step on the graph of ops: its nodes as they are, and those of every other part in one scope that stays closed. */
+/** One part of a step on the graph of ops: its nodes as they are, and each other part as one collapsed scope. */
 
 import { TextColumn } from '../../lib/arrays/columns';
 import type { GraphData } from '../wire/graph';
@@ -16,9 +16,9 @@ export const PART_TITLES = {
 export type Part = keyof typeof PART_TITLES;
 export const PARTS = Object.keys(PART_TITLES) as Part[];
 
-/** What the scopes of other parts are called, by role. */
+/** Titles of the scopes of other parts, by role. */
 const ROLE_TITLES: readonly string[] = ['', 'Input', 'Forward pass', 'Loss', 'Backward pass', 'Optimizer update', 'Metrics', 'Bookkeeping'];
-/** They say what they hold by their names: none of them is opened by itself. */
+/** Their names explain them, so none is expanded automatically. */
 export const PART_SCOPES: ReadonlySet<string> = new Set(ROLE_TITLES.slice(1));
 
 const SHOWN: Readonly<Record<Exclude<Part, 'all'>, readonly number[]>> = {
@@ -29,7 +29,7 @@ const SHOWN: Readonly<Record<Exclude<Part, 'all'>, readonly number[]>> = {
   metrics: [INPUT, METRICS],
 };
 
-/** Parts whose tensors a part is drawn with: what it is computed from. Of all else edges would cover the picture. */
+/** Parts whose tensors are drawn with a part: its inputs. Edges of other parts would cover the picture. */
 const READS: Readonly<Record<Exclude<Part, 'all'>, readonly number[]>> = {
   forward: [INPUT],
   loss: [INPUT, FORWARD],
@@ -40,21 +40,21 @@ const READS: Readonly<Record<Exclude<Part, 'all'>, readonly number[]>> = {
 
 const HANDLES = new Set(['_Arg', 'VarHandleOp', 'Placeholder']);
 
-/** The roles that a graph is drawn by: handles of variables lead everywhere, and are bookkeeping. */
+/** Roles by which a graph is drawn: handles of variables, with edges everywhere, count as bookkeeping. */
 function drawnRoles(graph: GraphData, roles: Uint8Array): Uint8Array {
   const handle = graph.opTypes.values.map((op) => HANDLES.has(op));
   const resource = graph.dtypes.values.map((dtype) => dtype === 'resource');
   return roles.map((role, row) => (handle[graph.opTypes.codes[row]!] && resource[graph.dtypes.codes[row]!] ? BOOKKEEPING : role));
 }
 
-/** The parts that a graph has nodes of; a graph of one part is shown whole. */
+/** The parts with nodes in a graph; a graph with one part is shown whole. */
 export function partsOf(graph: GraphData, roles: Uint8Array): Part[] {
   const found = new Set(drawnRoles(graph, roles));
   const parts = PARTS.filter((part) => part !== 'all' && SHOWN[part].some((role) => found.has(role)));
   return parts.includes('forward') && found.size > 1 ? [...parts, 'all'] : ['all'];
 }
 
-/** The graph as one part of it is drawn: the same rows, other paths, fewer edges. */
+/** The graph for drawing one part: the same rows, other paths, fewer edges. */
 export function graphOfPart(graph: GraphData, roles: Uint8Array, part: Part): GraphData {
   if (part === 'all') return graph;
   const drawn = drawnRoles(graph, roles);

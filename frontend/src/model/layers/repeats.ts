@@ -1,14 +1,14 @@
-/** Repeated blocks among cards: runs of cards that compute the same, one after the other, drawn once. */
+/** Repeated blocks among cards: runs of equal cards, drawn once. */
 
 import type { CardKind } from './cards';
 
-/** What decides whether two cards are alike. */
+/** Criterion for equal cards. */
 export interface Repeatable {
   readonly kind: CardKind | 'block';
   readonly path: string;
   readonly className: string;
   readonly operations: string;
-  /** Positions of the cards that it reads. */
+  /** Positions of its input cards. */
   readonly inputs: readonly number[];
 }
 
@@ -19,7 +19,7 @@ export interface Repeat {
   readonly count: number;
 }
 
-/** Cards of one repetition; fewer among thousands of cards, which would take seconds to compare. */
+/** Maximum cards per repetition; fewer if there are thousands of cards, which would take seconds to compare. */
 const LONGEST = 80;
 const SHORTEST = 8;
 const MOST_COMPARED = 60_000;
@@ -28,8 +28,8 @@ const UNNUMBERED = /(?<=^|\/)(?![^/]*_\d+(?:\/|$))[^/]+/g;
 const NUMBER = /\d+[a-z]?(?![a-z])/g;
 
 /**
- * Finds repeats. First where names are numbered alike (`block_0`, `block_1`: the same number moves in all members), then among
- * names that Keras numbered by itself. What repeats most often comes first, of these what hides most.
+ * Finds repeats: first among numbered names (`block_0`, `block_1`: the same number changes in all members), then among names numbered by
+ * Keras. The most repetitions win, then the most hidden cards.
  */
 export function findRepeats(cards: readonly Repeatable[]): Repeat[] {
   const search = new Search(cards);
@@ -40,7 +40,7 @@ class Search {
   private readonly token: Int32Array;
   private readonly stem: readonly string[];
   private readonly numbers: readonly (readonly (readonly [number, string])[])[];
-  /** How far back each card's inputs stand, ascending. */
+  /** Distance of each card's inputs, ascending. */
   private readonly back: readonly (readonly number[])[];
   private readonly joined: readonly string[];
   private readonly taken: Uint8Array;
@@ -66,7 +66,7 @@ class Search {
     const { cards, token, taken } = this;
     const candidates: Repeat[] = [];
     const longest = Math.min(LONGEST, Math.max(SHORTEST, Math.floor(MOST_COMPARED / cards.length)));
-    /** By length and phase: where the run that was found last ends. What begins in it is a part of it. */
+    /** By length and phase: the end of the last run found. A run that begins inside is part of it. */
     const ends = new Map<number, number>();
     for (let start = 0; start < cards.length; start++) {
       if (taken[start]) continue;
@@ -93,7 +93,7 @@ class Search {
     return chosen;
   }
 
-  /** Whether the `k`-th stretch of that length is like the first. */
+  /** Whether the `k`-th section of that length equals the first. */
   private alike(start: number, length: number, k: number, strict: boolean): boolean {
     const { cards, token } = this;
     if (start + (k + 1) * length > cards.length) return false;
@@ -106,7 +106,7 @@ class Search {
     return !strict || this.numberedAlike(start, length, k);
   }
 
-  /** Whether two cards read the same ones of their stretch. */
+  /** Whether two cards read the same cards of their section. */
   private joinedAlike(a: number, b: number, offset: number): boolean {
     if (this.joined[a] === this.joined[b]) return true;
     const inside = (at: number): string => this.back[at]!.filter((distance) => distance <= offset).join();

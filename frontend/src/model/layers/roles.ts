@@ -1,4 +1,4 @@
-/** What part of a step each node has: by where data flow and by what the tap noted about tensors, not by names. */
+/** Role of each node in a step: by data flow and by what the tap recorded about tensors, not by names. */
 
 import type { DictColumn } from '../../lib/arrays/columns';
 import type { GraphData } from '../wire/graph';
@@ -10,20 +10,20 @@ export type Role = (typeof ROLES)[number];
 
 export const [INPUT, FORWARD, LOSS, BACKWARD, OPTIMIZER, METRICS, BOOKKEEPING] = [1, 2, 3, 4, 5, 6, 7] as const;
 
-/** Code of a role as `StepRoles.role` has it. */
+/** Code of a role in `StepRoles.role`. */
 export const roleCode = (role: Role): number => ROLES.indexOf(role) + 1;
 
 export interface StepRoles {
   /** `INPUT` … `BOOKKEEPING` of each row. */
   readonly role: Uint8Array;
-  /** 1 for what the loss is computed from; without a loss, what the function returns. */
+  /** 1 for nodes from which the loss is computed; without a loss, the function's results. */
   readonly core: Uint8Array;
 }
 
-/** Names under which TensorFlow puts the backward pass, for graphs that were traced before a tap was there. */
+/** Names that TensorFlow gives the backward pass, for graphs traced before the tap existed. */
 const TAPE = /(?:^|\/)gradient(?:s|_tape)(?:_\d+)?\//;
 
-// Counted loops: what typed arrays offer instead (`from`, `map`) takes ten times as long over 200,000 rows.
+// Counted loops: `from` and `map` of typed arrays take ten times as long over 200,000 rows.
 const ops = (column: DictColumn, wanted: (op: string) => boolean): Uint8Array => {
   const { codes, values } = column;
   const flags = values.map((value) => (wanted(value) ? 1 : 0));
@@ -114,7 +114,7 @@ class Partition {
     this.give(rowsOf(flow.upstream(this.rows.filter((row) => this.assigns[row] && !role[row]))), METRICS);
     const identity = ops(graph.opTypes, (op) => op === 'Identity');
     this.give(rowsOf(without(flow.upstream(flow.sinks), identity)), METRICS);
-    this.give(rowsOf(flow.downstream(this.rows.filter((row) => backward[row] && role[row] === BACKWARD))), BACKWARD); // gradients that nobody asked for
+    this.give(rowsOf(flow.downstream(this.rows.filter((row) => backward[row] && role[row] === BACKWARD))), BACKWARD); // gradients that nothing reads
     this.giveLeftovers(losses);
     return { role, core };
   }
@@ -128,7 +128,7 @@ class Partition {
     return new Set(functions.filter(([, { role }]) => role === 'root').map(([name]) => name));
   }
 
-  /** What saves and restores: what leads to a save, follows from a restore, and all of functions that do either. */
+  /** Saving and restoring: upstream of a save, downstream of a restore, and all of functions that do either. */
   private savingRows(): Uint8Array {
     const { graph, flow } = this;
     const saves = ops(graph.opTypes, (op) => op === 'SaveV2' || op === 'MergeV2Checkpoints');
@@ -162,7 +162,7 @@ class Partition {
     if (!training) {
       const live = flow.downstream(this.fed);
       const ends = this.rows.filter((row) => live[row] && flow.outStart[row] === flow.outStart[row + 1] && !this.saving[row]);
-      // Eager code is fed by nothing, and what it computes last are its updates: its layers are the model.
+      // Eager code has no inputs, and computes its updates last: its layers are the model.
       return without(flow.upstream(ends.length > 0 ? ends : [...flow.sinks, ...rowsOf(this.layered)]), this.saving);
     }
     const after = flow.downstream(rowsOf(tape));
@@ -176,7 +176,7 @@ class Partition {
     return flow.upstream(before);
   }
 
-  /** The last scalar that depends on weights and leads nowhere, where no loss was noted. */
+  /** The last scalar that depends on weights and has no readers, if no loss was recorded. */
   private lossByShape(core: Uint8Array): number[] {
     const { graph, flow } = this;
     const depends = flow.downstream(this.rows.filter((row) => core[row] && this.reads[row]));
@@ -208,7 +208,7 @@ class Partition {
     return join(first, without(flow.upstream(further), ...others));
   }
 
-  /** Of what leads to the loss: the model, its input, and the loss itself. */
+  /** Upstream of the loss: the model, its input, and the loss itself. */
   private splitCore(core: Uint8Array, training: boolean): void {
     const { graph, flow, role } = this;
     let model = this.rows.filter((row) => core[row] && this.layered[row]);

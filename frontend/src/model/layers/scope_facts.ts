@@ -1,4 +1,4 @@
-/** A scope of the graph of ops as a whole: its nodes, what flows in and out of it, and its weights. */
+/** Facts of a whole scope of the graph of ops: its nodes, its inputs and outputs, and its weights. */
 
 import { type GraphData, rowOf } from '../wire/graph';
 import type { StepStatistics } from '../wire/step_statistics';
@@ -8,14 +8,14 @@ export interface ScopeFacts {
   /** 1 for the rows inside. */
   readonly inside: Uint8Array;
   readonly count: number;
-  /** How many nodes of each op type there are, most first. */
+  /** Number of nodes per op type, most first. */
   readonly ops: readonly (readonly [string, number])[];
-  /** Tensors from outside that are read inside, and tensors from inside that are read outside, in the order of the nodes. */
+  /** Tensors from outside that are read inside, and the reverse, in node order. */
   readonly inputs: readonly TensorPlace[];
   readonly outputs: readonly TensorPlace[];
 }
 
-/** Scopes are the folders of `paths`; a node may be called as its scope. */
+/** Scopes are the folders of `paths`; a node may have the name of its scope. */
 export function scopeFacts(graph: GraphData, path: string): ScopeFacts {
   const inside = new Uint8Array(graph.nodeCount);
   const ops = new Map<string, number>();
@@ -46,11 +46,11 @@ export function scopeFacts(graph: GraphData, path: string): ScopeFacts {
   };
 }
 
-/** Constants and variables are no data that flows. */
+/** Constants and variables are not flowing data. */
 const isData = (graph: GraphData, row: number): boolean =>
   !['Const', 'VarHandleOp', 'ReadVariableOp'].includes(graph.opTypes.at(row)) && graph.dtypes.at(row) !== 'resource';
 
-/** Weights that are read inside, and those of which gradients or updates are made there. */
+/** Weights that are read inside, and those whose gradients or updates are computed inside. */
 export function weightsInside({ cards }: LayerGraph, inside: Uint8Array): CardWeight[] {
   const found = new Map<string, CardWeight>();
   for (const weight of cards.flatMap((card) => card.weights))
@@ -64,10 +64,10 @@ export interface WorstTensor extends TensorPlace {
   readonly absMax: number;
 }
 
-/** Shapes, indices and random bits: their size says nothing. */
+/** Shapes, indices and random bits: their magnitude is meaningless. */
 const WHOLE = /^(?:u?int|bool)/;
 
-/** Of some rows the captured tensor with most NaN, else most infinities, else the largest magnitude; null where none was captured. */
+/** The captured tensor with most NaN, else most infinities, else the largest magnitude; null if none was captured. */
 export function worstTensor(inside: Uint8Array, step: StepStatistics | null): WorstTensor | null {
   if (step === null) return null;
   const [nans, positive, negative, largest] = [step.column('nan'), step.column('pos_inf'), step.column('neg_inf'), step.column('abs_max')];
@@ -90,7 +90,7 @@ function isWorse(a: WorstTensor, b: WorstTensor): boolean {
   return a.nan !== b.nan ? a.nan > b.nan : a.inf !== b.inf ? a.inf > b.inf : a.absMax > b.absMax;
 }
 
-/** The node of a scope whose line in the program says where the scope was made: the first that computes. */
+/** The node whose source line represents its scope: the first that computes. */
 export function tellingRow(graph: GraphData, { inside }: ScopeFacts, path: string): number {
   const own = rowOf(graph, path);
   if (own >= 0) return own;

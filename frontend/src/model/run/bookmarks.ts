@@ -1,12 +1,12 @@
-/** Places of a run that somebody wants to come back to. */
+/** Bookmarked places of a run. */
 
 import { decodeLink, VIEW_TITLES, type View } from './deep_link';
 
 export interface Bookmark {
-  /** What the address holds: `#run=…`. */
+  /** The address: `#run=…`. */
   readonly link: string;
   readonly graph: string;
-  /** The node's name, a scope's path with a slash at its end, or empty for the current view as a whole. */
+  /** The node's name, a scope's path ending in a slash, or empty for the whole view. */
   readonly place: string;
   readonly step: number | null;
   readonly name: string;
@@ -18,32 +18,32 @@ export interface CurrentPlace extends Pick<Bookmark, 'graph' | 'place' | 'step'>
   readonly view: View;
 }
 
-/** Whether it is a bookmark of the current view: there is one a place and step, and without a place one a view and step. */
+/** Whether it bookmarks the current view: there is one per place and step, and without a place one per view and step. */
 export function isSamePlace(bookmark: Bookmark, here: CurrentPlace): boolean {
   const same = bookmark.graph === here.graph && bookmark.place === here.place && bookmark.step === here.step;
   return same && (here.place !== '' || decodeLink(bookmark.link).view === here.view);
 }
 
-/** What a place is called until it is given a name: the end of its path, or the view. */
+/** Default name of a bookmark: the end of its path, or the view. */
 export function defaultName(place: string, view: View): string {
   if (place === '') return VIEW_TITLES[view];
   return place.replace(/\/$/, '').replace(/^.*\//, '');
 }
 
-/** Where a bookmark is, beside its name: the scope, or all of the place once it has a name of its own; nothing for the current view as a whole. */
+/** Second line of a bookmark: the scope, or the whole path once it has a custom name; nothing for a whole view. */
 export function placeText({ place, name }: Bookmark): string {
   const path = place.replace(/\/$/, '');
   const cut = path.lastIndexOf('/') + 1;
   return path.slice(cut) === name ? path.slice(0, Math.max(0, cut - 1)) : path;
 }
 
-/** All of them as text, a name and a link each. */
+/** All of them as text, one name and link per line. */
 export function bookmarksText(bookmarks: readonly Bookmark[], address: (link: string) => string): string {
   const entry = ({ name, note, link }: Bookmark) => `${name}${note === '' ? '' : `: ${note}`}\n${address(link)}\n`;
   return bookmarks.map(entry).join('\n');
 }
 
-/** Those of each run, as they were stored; what is none is left out. */
+/** Stored bookmarks of each run; invalid ones are skipped. */
 export function readBookmarks(stored: unknown): Readonly<Record<string, readonly Bookmark[]>> | null {
   if (typeof stored !== 'object' || stored === null || Array.isArray(stored)) return null;
   const lists = Object.entries(stored).map(([run, list]) => [run, Array.isArray(list) ? list.filter(isBookmark) : []] as const);

@@ -5,61 +5,61 @@ import { type DimMapping, mappingText, parseMapping, VALUE_MODES, type ValueMode
 import type { SampleKind } from '../wire/events';
 import { CHART_CHOICES, type ChartChoice, type ChartChoices, NO_CHART_CHOICES, readChartChoices } from './view_settings';
 
-/** What the address holds after `#`: enough to restore the page, here or on somebody else's screen. Null fields are left out. */
+/** Content of the address after `#`: enough to restore the page, here or elsewhere. Null fields are omitted. */
 export interface DeepLink extends ChartChoices {
   run: string | null;
   graph: string | null;
   worker: string | null;
-  /** The current step, named also while the page follows the latest one. */
+  /** The current step, also while the page follows the latest one. */
   step: number | null;
   follow: boolean;
   tensor: string | null;
   visit: number | null;
   /** Path of the scope that is selected on the graph, where no node is. */
   selected: string | null;
-  /** Which part of the step the graph of ops shows; null is its own choice. */
+  /** Part of the step that the graph of ops shows; null: its default. */
   part: Part | null;
   /** Key of the card that is selected in the layer view, where no node is. */
   layer: string | null;
-  /** What its cards are coloured by. */
+  /** Measure that colours the cards. */
   shade: CardColour;
   /** Whether the node panel takes the whole page. */
   enlarged: boolean;
   view: View;
-  /** What the timeline looks into; empty for everything. */
+  /** Scope of the timeline; empty for everything. */
   scope: string;
-  /** Its rows that were opened and closed by hand. */
+  /** Its rows that the user expanded or collapsed. */
   unfolded: readonly string[];
   folded: readonly string[];
-  /** How the table of tensors is filtered (by name, by numbers) and sorted (a column, `-` in front for descending). */
+  /** Filter (by name, by numbers) and order (a column, `-` in front for descending) of the table of tensors. */
   match: string;
   where: string;
   sort: string;
   /** The file and line of the program, `file:line`; empty for the selected node's. */
   place: string;
   panel: PanelTab;
-  /** How the value is shown; null is what suits it. */
+  /** Kind of value view; null: the default for the value. */
   value: ValueMode | null;
-  /** How its dimensions are laid out; null is the view's own way. */
+  /** Layout of its dimensions; null: the view's default. */
   dims: DimMapping | null;
   color: string;
-  /** Opened scopes of the graph, empty where all are closed; null where they are the graph's own choice, or too many for an address. */
+  /** Expanded scopes of the graph, empty if all are collapsed; null for the graph's default, or too many for an address. */
   open: readonly string[] | null;
-  /** Stacks of repeated blocks that were taken apart; `*` for all. */
+  /** Ungrouped blocks; `*` for all. */
   unstacked: readonly string[];
-  /** What is traced on the graph. */
+  /** The trace on the graph. */
   trace: Trace | null;
-  /** Of a comparison: run B, its step and its worker where these are others than A's, which steps are compared, and what sorts the table. */
+  /** Of a comparison: run B, its step and worker if they differ from A's, the compared steps, and the order of the table. */
   other: string | null;
   otherStep: number | null;
   otherWorker: string | null;
   at: CompareAt;
   rank: string;
-  /** The steps that are looked at, first and last; null for all. */
+  /** The selected range of steps, first and last; null for all. */
   range: StepRange | null;
   /** Tensors whose histories are compared. */
   pins: readonly string[];
-  /** Of the events: which samples are looked for, by a part of their file's name or of their id. */
+  /** Of the events: search for samples by a part of their file name or id. */
   saw: string;
   of: SampleKind;
   /** Whether the table lists the current step, or all steps. */
@@ -67,10 +67,10 @@ export interface DeepLink extends ChartChoices {
   list: TableDisplay;
 }
 
-/** What tells places apart that "back" leads to. */
+/** Fields that make a new place in the browser's history. */
 export type Place = Pick<DeepLink, 'run' | 'graph' | 'tensor' | 'selected' | 'layer' | 'view' | 'scope' | 'unstacked' | 'trace'>;
 
-/** Moving along the steps replaces the entry of the history, so that "back" leads to the last place and not through every step. */
+/** Moving along the steps replaces the history entry, so "back" leads to the previous place and not through every step. */
 export function isNewPlace(before: Place, after: Place): boolean {
   if ((['run', 'graph', 'tensor', 'selected', 'layer', 'view', 'scope'] as const).some((key) => before[key] !== after[key])) return true;
   return before.unstacked.join() !== after.unstacked.join() || !sameTrace(before.trace, after.trace);
@@ -81,7 +81,7 @@ export interface StepRange {
   last: number;
 }
 
-/** More lines than that cannot be distinguished. */
+/** More lines than this cannot be distinguished. */
 export const MOST_PINS = 8;
 
 export type TableRows = 'step' | 'all';
@@ -89,7 +89,7 @@ export type TableDisplay = 'table' | 'histograms';
 
 export type CompareAt = 'first' | 'step';
 
-/** Views by their names in the address, in the order of their tabs. views/shell/MainView.tsx says what draws each. */
+/** Views by their names in the address, in tab order. views/shell/MainView.tsx draws them. */
 export const VIEW_TITLES = {
   layers: 'Layers',
   graph: 'Ops',
@@ -152,12 +152,12 @@ export const EMPTY_LINK: DeepLink = {
 
 const NOTHING_ASKED = JSON.stringify(EMPTY_LINK);
 
-/** Browsers and mail programs cut addresses that are much longer than this: further opened scopes and ungrouped blocks are left out. */
+/** Browsers and mail programs truncate longer addresses: further expanded scopes and ungrouped blocks are omitted. */
 const LONGEST_LIST = 1200;
 
 const TEXTS = ['run', 'graph', 'worker', 'tensor', 'selected', 'layer', 'other', 'otherWorker'] as const;
 const NUMBERS = ['step', 'otherStep'] as const;
-/** No dump counts further (FORMAT.md). */
+/** Maximum step of a dump (FORMAT.md). */
 const LAST_VISIT = 2 ** 31 - 1;
 
 export function encodeLink(link: DeepLink): string {
@@ -210,7 +210,7 @@ export function encodeLink(link: DeepLink): string {
   if (link.pins.length > 0) parts.push(`pins=${link.pins.map(encodePart).join(',')}`);
   for (const key of ['open', 'unstacked', 'unfolded', 'folded'] as const) {
     const list = link[key]?.map(encodePart).join(',') ?? '';
-    const natural = link[key] === null || (key !== 'open' && list === ''); // that none is open is a choice
+    const natural = link[key] === null || (key !== 'open' && list === ''); // all collapsed is a choice
     if (!natural && list.length <= LONGEST_LIST) parts.push(`${key}=${list}`);
   }
   if (link.trace !== null) parts.push(`trace=${traceText(link.trace)}`);
@@ -218,12 +218,12 @@ export function encodeLink(link: DeepLink): string {
   return parts.length === 0 ? '' : `#${parts.join('&')}`;
 }
 
-/** Slashes and colons stay readable; all else that could end a part is escaped. */
+/** Slashes and colons stay readable; other characters that could end a field are escaped. */
 function encodePart(text: string): string {
   return encodeURIComponent(text).replace(/%2F/g, '/').replace(/%3A/g, ':');
 }
 
-/** Reads an address's hash; what it does not hold, or holds malformed, takes its default. */
+/** Reads an address hash; missing or malformed fields get their defaults. */
 export function decodeLink(hash: string): DeepLink {
   const found = new Map<string, string>();
   for (const part of hash.replace(/^#/, '').split('&')) {
@@ -240,7 +240,7 @@ export function decodeLink(hash: string): DeepLink {
   link.view = VIEWS.find((view) => view === found.get('view')) ?? EMPTY_LINK.view;
   for (const key of ['scope', 'match', 'where', 'place', 'saw'] as const) link[key] = decodePart(found.get(key) ?? '');
   link.sort = decodePart(found.get('sort') ?? '') || EMPTY_LINK.sort;
-  // As the tabs are titled: `histograms` too.
+  // Also by the titles of their tabs: `histograms`.
   const panel = PANEL_TABS.find((tab) => tab === found.get('panel') || `${tab}s` === found.get('panel'));
   if (panel) link.panel = panel;
   link.value = VALUE_MODES.find((mode) => mode === found.get('value')) ?? null;
@@ -261,12 +261,12 @@ export function decodeLink(hash: string): DeepLink {
   return link;
 }
 
-/** Whether an address says which view it leads to: by its name, or by a place on the graph of ops. Else the reader's own choice holds. */
+/** Whether an address selects a view: by its name, or by a place on the graph of ops. If not, the user's last view is shown. */
 export function namesView(hash: string): boolean {
   return /(?:^#?|&)(?:view|part|tensor|selected|open|unstacked|trace|color)=/.test(hash);
 }
 
-/** The parts of an address's hash that say nothing the page can read, as they stand there. */
+/** The unreadable fields of an address hash, verbatim. */
 export function unreadParts(hash: string): string[] {
   const parts = hash.replace(/^#/, '').split('&');
   return parts.filter((part) => {

@@ -11,7 +11,7 @@ interface HealthCell {
   snapshots: number;
 }
 
-/** Merges the steps into at most `cells` cells of nearly equal length, so that no bad step is ever averaged away. */
+/** Merges the steps into at most `cells` cells of nearly equal length; each cell shows its worst step. */
 export function healthCells(steps: StepColumns, cells: number): HealthCell[] {
   const count = steps.step.length;
   const used = Math.min(count, Math.max(1, Math.floor(cells)));
@@ -30,7 +30,7 @@ function sum(values: number[], first: number, last: number): number {
   return total;
 }
 
-/** Where the strip has the step at a position, 0 to 1: the first and the last one at its ends, a single one in the middle. */
+/** Position of a step on the strip, 0 to 1: the first and the last one at the ends, a single one in the middle. */
 export function fractionOf(position: number, count: number): number {
   return count > 1 ? position / (count - 1) : 0.5;
 }
@@ -40,12 +40,12 @@ export function positionAt(fraction: number, count: number): number {
   return Math.max(0, Math.min(count - 1, Math.round(fraction * (count - 1))));
 }
 
-/** How much of the strip a cell takes: each step reaches half way to its neighbours. */
+/** Extent of a cell on the strip: each step reaches half way to its neighbours. */
 export function shareOf({ first, last }: Pick<HealthCell, 'first' | 'last'>, count: number): number {
   return Math.max(0, Math.min(1, fractionOf(last + 0.5, count))) - Math.max(0, Math.min(1, fractionOf(first - 0.5, count))) || 1;
 }
 
-/** Neighbouring cells of the same health joined, which is all that has to be drawn. */
+/** Joins neighbouring cells of equal health, for drawing. */
 export function healthRuns(steps: StepColumns, cells: number): HealthCell[] {
   const runs: HealthCell[] = [];
   for (const cell of healthCells(steps, cells)) {

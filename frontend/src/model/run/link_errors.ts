@@ -1,4 +1,4 @@
-/** What an address asks for that the run does not have, in words. */
+/** Messages about parts of an address that the run does not have. */
 
 import type { GraphEntry, RunEntry, WorkerEntry } from '../wire/answers';
 import { COLOUR_KINDS, type GraphData } from '../wire/graph';
@@ -7,7 +7,7 @@ import type { StepRange } from './deep_link';
 
 const MOST_NAMED = 3;
 
-/** What an address asks for that the page may not find. */
+/** Parts of an address that may not exist in the run. */
 export interface LinkRequest {
   run: string | null;
   graph: string | null;
@@ -17,14 +17,14 @@ export interface LinkRequest {
   tensor: string | null;
   visit: number | null;
   range: StepRange | null;
-  /** A scope, and what the graph is coloured by. */
+  /** A scope, and the colouring of the graph. */
   selected: string | null;
   color: string | null;
-  /** What of the address cannot be read. */
+  /** Unreadable parts of the address. */
   unread: readonly string[];
 }
 
-/** Says so of parts of an address, as many as fit a line. */
+/** Reports unreadable parts of an address, as many as fit in a line. */
 export function unreadText(parts: readonly string[]): string | null {
   if (parts.length === 0) return null;
   const more = parts.length > MOST_NAMED ? ` and ${parts.length - MOST_NAMED} more` : '';
@@ -32,7 +32,7 @@ export function unreadText(parts: readonly string[]): string | null {
   return `Ignored unknown URL ${parts.length > 1 ? 'parameters' : 'parameter'}: ${named.join(', ')}${more}`;
 }
 
-/** In one line, what of the asked is not in the run, and what is shown in its place; null where all of it is there. */
+/** One line: which requested parts do not exist, and what is shown instead; null if all exist. */
 export function missingInRun(
   asked: Pick<LinkRequest, 'graph' | 'worker' | 'step' | 'range'>,
   graphs: readonly Pick<GraphEntry, 'id'>[],
@@ -58,7 +58,7 @@ function lostStep(asked: number, shown: number, steps: readonly number[]): strin
   return `Step ${asked} ${why}: showing the nearest step, ${shown}.`;
 }
 
-/** That a tensor did not run as often at a step, and which of its visits is shown; null where it did, or was not captured there. */
+/** Reports that a tensor has fewer iterations at a step, and which one is shown; null if it has it, or was not captured. */
 export function missingVisit(
   asked: Pick<LinkRequest, 'tensor' | 'visit'>,
   step: number,
@@ -69,7 +69,7 @@ export function missingVisit(
   return `${asked.tensor} has no iteration ${asked.visit} at step ${step}; showing iteration ${shown}.`;
 }
 
-/** The same of what is asked of the current graph. */
+/** The same for the current graph. */
 export function missingInGraph(
   asked: Pick<LinkRequest, 'selected' | 'color'>,
   graph: Pick<GraphData, 'paths' | 'nodeCount'>,
@@ -83,14 +83,14 @@ export function missingInGraph(
   return lines.length === 0 ? null : lines.join(' ');
 }
 
-/** Of grouped blocks (`block_0..block_3`) its first block must be there. */
+/** Of grouped blocks (`block_0..block_3`) the first block must exist. */
 function hasScope({ paths, nodeCount }: Pick<GraphData, 'paths' | 'nodeCount'>, path: string): boolean {
   const inside = `${path.replace(/\.\.[^/]*$/, '')}/`;
   for (let row = 0; row < nodeCount; row++) if (paths.at(row).startsWith(inside)) return true;
   return false;
 }
 
-/** Id of the run that an id, or a name that is one run's alone, stands for; itself where no run is called so. */
+/** Id of the run with an id, or with a name that only one run has; the input itself if there is none. */
 export function resolveRunId(called: string, runs: readonly Pick<RunEntry, 'id' | 'name'>[]): string {
   if (runs.some((run) => run.id === called)) return called;
   const named = runs.filter((run) => run.name === called);

@@ -1,13 +1,16 @@
-/** Nodes of two runs that were paired by hand, as `tensortap diff --matches` reads and writes them (tensortap/analysis/compare/comparison_files.py). */
+/**
+ * Manual pairs of nodes of two runs, as `tensortap diff --matches` reads and writes them
+ * (tensortap/analysis/compare/comparison_files.py).
+ */
 
 /** Node in A -> node in B. */
 export type Pairs = Readonly<Record<string, string>>;
 
 const VERSION = 1;
-/** What an address takes; more pairs are for a file. */
+/** Maximum pairs in an address; more need a file. */
 const MOST_TEXT = 4096;
 
-/** Pairs two nodes: neither has another partner by hand any more. */
+/** Pairs two nodes; previous manual partners of either are removed. */
 export function withPair(pairs: Pairs, a: string, b: string): Pairs {
   const others = Object.entries(pairs).filter(([left, right]) => left !== a && right !== b);
   return Object.fromEntries([...others, [a, b]]);
@@ -17,7 +20,7 @@ export function withoutPair(pairs: Pairs, a: string): Pairs {
   return Object.fromEntries(Object.entries(pairs).filter(([left]) => left !== a));
 }
 
-/** As the address of a comparison says them; null for none, or where they are too many for it. */
+/** The pairs as in the address of a comparison; null for none, or too many. */
 export function matchText(pairs: Pairs): string | null {
   const text = Object.entries(pairs)
     .map(([a, b]) => `${a}=${b}`)
@@ -25,7 +28,7 @@ export function matchText(pairs: Pairs): string | null {
   return text === '' || text.length > MOST_TEXT ? null : text;
 }
 
-/** Whether there are more than the page can ask with. */
+/** Whether there are more pairs than a request can hold. */
 export function tooMany(pairs: Pairs): boolean {
   return Object.keys(pairs).length > 0 && matchText(pairs) === null;
 }
@@ -34,7 +37,7 @@ export function matchesFile(pairs: Pairs): string {
   return `${JSON.stringify({ tensortap_matches: VERSION, nodes: pairs }, null, 1)}\n`;
 }
 
-/** The pairs of a file; an error that says what is wrong with it otherwise. */
+/** The pairs of a file; for an invalid one, an error that says what is wrong. */
 export function parseMatches(text: string): Pairs {
   let found: unknown;
   try {
@@ -50,13 +53,13 @@ export function parseMatches(text: string): Pairs {
   return pairs;
 }
 
-/** Pairs out of what was stored somewhere; null if it is something else. */
+/** Pairs from storage; null if they are invalid. */
 export function pairsOf(stored: unknown): Pairs | null {
   if (typeof stored !== 'object' || stored === null || Array.isArray(stored)) return null;
   return Object.values(stored).every((node) => typeof node === 'string') ? (stored as Pairs) : null;
 }
 
-/** The node of B that a node of A is compared with: paired by hand, by the server, or of the same name; null if there is none. */
+/** The node of B compared with a node of A: paired manually, by the server, or by name; null if there is none. */
 export function partnerOf(node: string, hand: Pairs, found: Pairs, inB: (name: string) => boolean): string | null {
   const partner = hand[node] ?? found[node] ?? node;
   return inB(partner) ? partner : null;

@@ -1,4 +1,4 @@
-/** Pinned tensors: as the current run and step have them, or as another run or a certain step has them. */
+/** Pinned tensors: at the current run and step, or at another run or a fixed step. */
 
 import { shortNames } from '../wire/names';
 
@@ -15,7 +15,7 @@ const PLACED = /^@(\d{0,15})(?:,([^|]*))?\|(.*)$/s;
 
 export const pinHere = (tensor: string): Pin => ({ tensor, run: null, step: null });
 
-/** As it stands in the address: the tensor alone where run and step are the current ones. */
+/** As in the address: only the tensor, if run and step are the current ones. */
 export function pinText({ tensor, run, step }: Pin): string {
   if (run === null && step === null && !tensor.startsWith('@')) return tensor;
   return `@${step ?? ''}${run === null ? '' : `,${encodeURIComponent(run)}`}|${tensor}`;
@@ -35,7 +35,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Short names that differ: of the tensor, and of the run and step that it is of. */
+/** Short, distinct names: of the tensor, and of its run and step. */
 export function pinLabels(pins: readonly Pin[], nameOfRun: (run: string) => string): string[] {
   const tensors = [...new Set(pins.map(({ tensor }) => tensor))];
   const names = new Map(shortNames(tensors).map((name, i) => [tensors[i], name]));

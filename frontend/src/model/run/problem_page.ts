@@ -1,4 +1,4 @@
-/** What the problems page says first, and in which order the rest follows. */
+/** Order of the problems page. */
 
 import { counted } from '../../lib/text/format';
 import type { NonfiniteProblem } from '../wire/answers';
@@ -17,7 +17,10 @@ export function mutes(entries: readonly string[], finding: Finding): boolean {
   return finding.muted || entries.includes(finding.rule) || entries.includes(`${finding.rule}: ${finding.tensor}`);
 }
 
-/** Rules together, in the order of the first of each; findings come the worst first, then the newest, then in data flow order, as on the command line. */
+/**
+ * Groups findings by rule, in the order of the first of each; findings are sorted by severity, then newest, then data flow order, as on
+ * the command line.
+ */
 export function groupFindings(findings: readonly Finding[]): FindingGroup[] {
   const groups = new Map<string, FindingGroup>();
   for (const finding of findings) {
@@ -30,37 +33,40 @@ export function groupFindings(findings: readonly Finding[]): FindingGroup[] {
   return [...groups.values()];
 }
 
-/** The origins of a report say what this rule would only repeat. */
+/** This rule would only repeat the origins of a report. */
 const REPEATS_ORIGINS = 'ExplodingTensor';
 
 export function withoutOrigins(findings: readonly Finding[], report: NanReport | null): Finding[] {
   return findings.filter((finding) => finding.rule !== REPEATS_ORIGINS || !report?.origins.length);
 }
 
-/** Whether origins say that a tensor's NaN and Inf are meant or without effect, as an attention mask's are; false where nothing is known. */
+/** Whether all NaN and Inf of a tensor are expected according to the report, like those of an attention mask; false if unknown. */
 export function isIntended(problem: NonfiniteProblem, report: NanReport | null): boolean {
   if (report === null || report.step === null) return false;
   const same = (each: { tensor: string; graph?: string }) =>
     each.tensor === problem.tensor && (each.graph ?? report.graph) === problem.graph;
   if (report.origins.some(same) || report.chain.some(same)) return false;
   if (report.demoted.some(same) || report.origins.length === 0) return true;
-  return problem.first_step < report.step; // the report is of the first step with a origin that matters
+  return problem.first_step < report.step; // the report is about the first step with an origin that matters
 }
 
-/** The tensors that origins name head a list of them, in their order: in a loop the flow also leads back, so what stands first there may have been handed it. */
+/**
+ * Tensors named by origins come first, in their order: in a loop, data also flows back, so the first tensor in data flow order may not be
+ * the origin.
+ */
 export function originsFirst(problems: readonly NonfiniteProblem[], report: NanReport | null): NonfiniteProblem[] {
   const origins = new Map((report?.origins ?? []).map(({ graph, tensor }, i) => [`${graph} ${tensor}`, i]));
   const place = ({ graph, tensor }: NonfiniteProblem) => origins.get(`${graph} ${tensor}`) ?? origins.size;
   return [...problems].sort((a, b) => place(a) - place(b));
 }
 
-/** By which colour it is shown: NaN before infinity, as on the graph. */
+/** Colour of its display: NaN before infinity, as on the graph. */
 export const badColour = ({ nan }: { nan: number }): 'nan' | 'inf' => (nan > 0 ? 'nan' : 'inf');
 
-/** Which time within its step a node in a loop ran; nothing for the first, as on the command line. */
+/** Iteration of a node in a loop; empty for the first, as on the command line. */
 export const visitText = ({ visit = 0 }: { visit?: number }): string => (visit > 0 ? ` (iteration ${visit})` : '');
 
-/** What the page says above all else: origins that do not heal again spoil a run, then come findings of the worst kind. */
+/** Headline of the page: origins that reach the loss, else the worst findings. */
 export function pageHead(origins: readonly Origin[], counts: Readonly<Record<Severity, number>>): string {
   const broke = origins.find((origin) => !origin.aftermath);
   if (broke) return `NaN/Inf broke this run at step ${broke.step}`;
@@ -69,7 +75,7 @@ export function pageHead(origins: readonly Origin[], counts: Readonly<Record<Sev
   return counts.medium > 0 ? counted(counts.medium, 'medium-severity finding') : counted(counts.low, 'low-severity finding');
 }
 
-/** Origins after the first, the same verdict and op as one line. */
+/** Origins after the first, with equal verdict and op as one line. */
 interface OriginGroup {
   first: Origin;
   others: Origin[];
