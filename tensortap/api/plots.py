@@ -172,7 +172,7 @@ def _ridges(series: HistogramSeries, share: Array) -> Any:
 
 
 def _bin_labels(edges: Array) -> list[str]:
-    return [f"{number_text(left)} … {number_text(right)}" for left, right in pairwise(edges)]
+    return [f"{number_text(left, 4)} … {number_text(right, 4)}" for left, right in pairwise(edges)]
 
 
 def _value_ticks(edges: Array) -> dict[str, Any]:

@@ -165,5 +165,5 @@ def test_what_overflows_inside_of_a_finite_step_is_reported(
         and "all outputs and variables of the step are finite" in out
         and "the smallest change that keeps them finite" in out
         and "Some tensors inside the step" in out
-        and "origin: large (Square, 1 number)" in out
+        and "origin: large (Square, 1 element)" in out
     )
