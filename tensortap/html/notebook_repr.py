@@ -46,7 +46,7 @@ def tensor(name: str, rows: Iterable[Sequence[object]], hist: Histogram, zeros: 
     buckets = hist.buckets()
     negative = [bucket for bucket in buckets if bucket[1] <= 0]
     buckets = [*negative, *([(0.0, 0.0, zeros)] if zeros else []), *buckets[len(negative) :]]
-    titles = [f"{number_text(left, 4)} … {number_text(right, 4)}: {count:,}" for left, right, count in buckets]
+    titles = [f"{number_text(low, 4)} … {number_text(high, 4)}: {count:,}" for low, high, count in buckets]
     bars = _bars(_HISTOGRAM_WIDTH, [count for _, _, count in buckets], titles)
     return _table_with_bars(name, rows, _HISTOGRAM_WIDTH, bars)
 

@@ -27,7 +27,7 @@ test('what the source of an import does not tell is no empty chart', () => {
   };
   const statistics = { min: unknown, max: unknown, mean: unknown, std: unknown, l2: unknown, abs_max: unknown };
   const unreported = { dtype: 'float32', size: 9, ...counts, ...statistics };
-  expect(noNumbers([unreported, unreported])).toContain('has no statistics or histograms (2 snapshots)');
+  expect(noNumbers([unreported, unreported])).toContain('have no statistics or histograms (2 snapshots)');
   expect(hasNoStatistics({ ...unreported, size: unknown })).toBe(true);
   expect(hasNoStatistics({ ...unreported, nan: 9 })).toBe(false); // all of them NaN: nothing is left to tell
   expect(noNumbers([unreported, { ...unreported, abs_max: 1 }])).toBeNull();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { comparedPairs, hasNews, type LedgerEntry, ledgerHeading, zeroAt } from './findings';
+import { comparedPairs, evidenceTexts, hasNews, type LedgerEntry, ledgerHeading, zeroAt } from './findings';
 
 function entry(change: Partial<LedgerEntry>): LedgerEntry {
   const nothing = { variable: 'v', tensor: 'v:0', graph: 'g', layer: 'l', first_zero_step: null, zero_share: 0, why: '', begins: '' };
@@ -30,4 +30,11 @@ test('a share of lost updates says of how many pairs of steps it is, unless it i
 test('a share of lost updates that is shown as 0 % is no news', () => {
   expect([DEAD, FROZEN, LOST].map(hasNews)).toEqual([true, true, true]);
   expect([null, 0, 0.0008, 0.005].map((absorbed) => hasNews(entry({ absorbed })))).toEqual([false, false, false, false]);
+});
+
+test('evidence has three digits, and enough to differ from its threshold', () => {
+  const texts = (value: number | string, limit: number | null) => evidenceTexts({ step: 0, name: 'x', value, limit });
+  expect(texts(0.0123456, 0.01)).toEqual({ value: '0.0123', threshold: '0.01' });
+  expect(texts(1.00009, 1)).toEqual({ value: '1.00009', threshold: '1' });
+  expect(texts('Infinity', null)).toEqual({ value: '+Inf', threshold: null });
 });
