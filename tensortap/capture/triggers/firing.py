@@ -41,7 +41,7 @@ class InputState:
     high: float | None = None
 
     def __str__(self) -> str:
-        if self.nan is None or self.inf is None:
+        if self.nan is None or self.inf is None or self.low is None or self.high is None:
             return f"{self.tensor} (not captured)"
         if self.nan or self.inf:
             return f"{self.tensor} ({self.nan:,} NaN, {self.inf:,} infinite)"
