@@ -30,6 +30,7 @@ import numpy as np
 from _table import print_table
 
 from tensortap.compact.compactor import compact_run
+from tensortap.compact.manifest import read_manifest
 from tensortap.core.records import Function, Graph, Node, Summary
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.scale.registry import open_engine
@@ -156,6 +157,24 @@ def compact_by_cluster(run_dir: Path) -> list[str]:
     return shown(f"compacted, {done.parts} parts, a process killed", seconds, child_cpu() - before)
 
 
+def compact_here(run_dir: Path) -> list[str]:
+    """Compacts again by one process, and compares the files with those of the cluster; a row of figures."""
+    by_cluster = checksums(run_dir)
+    start, before = time.perf_counter(), child_cpu()
+    with open_engine(processes=1) as engine:
+        compact_run(run_dir, engine, rebuild=True)
+    seconds, cpu = time.perf_counter() - start, child_cpu() - before
+    assert checksums(run_dir) == by_cluster
+    return shown("compacted by one process, the same bytes", seconds, cpu)
+
+
+def checksums(run_dir: Path) -> list[tuple[int, int]]:
+    """Sizes and checksums of all compacted files."""
+    manifest = read_manifest(run_dir)
+    assert manifest is not None
+    return [(file.size, file.crc32c) for file in manifest.files()]
+
+
 def put_compacted(run_dir: Path) -> None:
     """Puts what was compacted, the graphs and the run's description into the bucket."""
     bucket, place = arrow_bucket(f"s3://{BUCKET}/logs/{run_dir.name}") or (None, "")
@@ -232,7 +251,7 @@ def main() -> None:
         run_dir = folder / "job"
         if not run_dir.exists():
             write_job(folder, options.workers, options.snapshots)
-        rows = [] if options.no_compact else [compact_by_cluster(run_dir)]
+        rows = [] if options.no_compact else [compact_by_cluster(run_dir), compact_here(run_dir)]
         os.environ.update(server)
         make_bucket = f"import s3fs; s3fs.S3FileSystem().mkdir({BUCKET!r})"
         subprocess.run([sys.executable, "-c", make_bucket], check=True)

@@ -22,6 +22,7 @@ from tensortap.system.locks import is_locked, lock_file
 
 from .manifest import (
     FOLDER,
+    TABLES,
     CompactedPart,
     CompactFile,
     Manifest,
@@ -137,6 +138,8 @@ def _known(run_dir: Path, rebuild: bool) -> tuple[Manifest, str]:
         return Manifest(), ""
     if not known.fits(run_dir):
         return Manifest(), "the run's files changed, or files of compact/ are missing"
+    if has_streams(run_dir) and any(part.tensors is None for part in known.parts):
+        return Manifest(), "an earlier version compacted it"
     return known, ""
 
 
@@ -198,6 +201,7 @@ def _write(
     arguments = [
         {
             "run": str(run_dir),
+            "workers": Manifest(workers).ages(),
             "first": part.first,
             "last": part.last,
             "ranges": part.ranges,
@@ -216,7 +220,7 @@ def _write(
             part.last,
             answer["snapshots"],
             part.bytes,
-            *(CompactFile(**answer[table]) for table in ("rows", "histograms", "by_step", "by_tensor")),
+            **{table: CompactFile(**answer[table]) for table in TABLES},
         )
         for part, answer in zip(planned, answers, strict=True)
     ]

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from tensortap.core.errors import DamagedError, FormatVersionError
 from tensortap.core.names import is_worker_name
 from tensortap.dump.format.layout import COMPACT, COMPACT_MANIFEST
+from tensortap.dump.format.run_files import worker_info
 from tensortap.dump.read.file_marks import FileFingerprints
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.files import FileReader, crc32c_of_file, publish_json, read_json
@@ -28,7 +29,8 @@ from tensortap.storage.uri import shown_path
 FOLDER, MANIFEST = COMPACT, COMPACT_MANIFEST
 VERSION = 1
 MAX_MANIFEST = 256 << 20  # bytes
-TABLES = ("rows", "histograms", "by_step", "by_tensor")  # of a part: a file each
+TABLES = ("rows", "histograms", "by_step", "by_tensor", "tensors", "steps", "kinds")  # of a part
+_SINCE = ("tensors", "steps", "kinds")  # earlier releases did not write them
 _FORMAT = "tensortap compact"
 _UNNAMED_SECONDS = 600.0  # that a file which no manifest names is left: a reader may be at it
 
@@ -49,7 +51,8 @@ class CompactFile:
 class CompactedPart:
     """The snapshots of the steps `first` to `last`: no other part has any of these steps.
 
-    `bytes`: about how many of the streams it was made of.
+    `bytes`: about how many of the streams it was made of. `tensors`, `steps`, `kinds`: None of an earlier
+    release.
     """
 
     first: int
@@ -60,9 +63,12 @@ class CompactedPart:
     histograms: CompactFile
     by_step: CompactFile
     by_tensor: CompactFile
+    tensors: CompactFile | None = None
+    steps: CompactFile | None = None
+    kinds: CompactFile | None = None
 
     def files(self) -> list[CompactFile]:
-        return [getattr(self, table) for table in TABLES]
+        return [file for table in TABLES if (file := getattr(self, table)) is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,11 @@ class Manifest:
     @property
     def snapshots(self) -> int:
         return sum(part.snapshots for part in self.parts)
+
+    def ages(self) -> list[str]:
+        """The workers, the oldest first."""
+        infos = [worker_info(name, mark.about) for name, mark in self.workers.items()]
+        return [info.worker for info in sorted(infos, key=lambda info: (info.started, info.worker))]
 
     @property
     def size(self) -> int:
@@ -268,7 +279,8 @@ def _parse_part(record: Mapping[str, Any]) -> CompactedPart:
     first, last, snapshots, size = (_count(record[name]) for name in ("first", "last", "snapshots", "bytes"))
     if first > last:
         raise ValueError("a part whose end is before its start")
-    return CompactedPart(first, last, snapshots, size, *(_parse_file(record[table]) for table in TABLES))
+    files = {name: _parse_file(record[name]) for name in TABLES if name not in _SINCE or record.get(name)}
+    return CompactedPart(first, last, snapshots, size, **files)
 
 
 def _parse_file(record: Mapping[str, Any]) -> CompactFile:

@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, NotARunError
 from tensortap.dump.format.frames import Frame, read_frame, read_schema_message
 from tensortap.dump.format.layout import stats_path
@@ -25,20 +23,26 @@ from tensortap.dump.format.run_files import WORKER_FILE
 from tensortap.dump.format.schema import SCHEMA
 from tensortap.dump.read.file_marks import FileFingerprints
 from tensortap.dump.read.stats_reader import StatsTail, TailPosition
-from tensortap.stats.merge import MERGED, finite_elements, group_starts, merge_statistics
 from tensortap.storage.files import FileReader, crc32c_of_file, read_json
 from tensortap.storage.uri import shown_path
 
 from .manifest import FOLDER, CompactFile, read_parquet, verify
+from .rollups import (
+    SNAPSHOT,
+    TENSOR,
+    count_by_step,
+    count_by_tensor,
+    list_kinds,
+    order_of,
+    roll_up,
+    with_dictionaries,
+)
 
 Record = dict[str, Any]
 
-TENSOR = ("graph", "node", "slot")
-SNAPSHOT = (*TENSOR, "step", "visit", "worker")
 HISTOGRAM = ("bucket_id", "bucket_count")
 _LEFT_IN_STREAMS = ("value", "value_blocks")
 STREAM_COLUMNS = [name for name in SCHEMA.names if name not in _LEFT_IN_STREAMS]
-_TEXTS = pa.dictionary(pa.int32(), pa.string())
 ROW_COLUMNS = [
     *SNAPSHOT,
     *(name for name in STREAM_COLUMNS if name not in (*SNAPSHOT, *HISTOGRAM)),
@@ -123,9 +127,9 @@ def write_part(argument: Record) -> Record:
     """Writes one part: its rows sorted by tensor, step, visit and worker, histograms and rollups.
 
     Args:
-        argument: `run`; `first`, `last`: steps; `ranges`: [worker, file, start, stop] of streams, which hold
-            whole commits; `sources`: `rows` and `histograms` of parts to take over; `name`: ending of the
-            files' names.
+        argument: `run`; `workers`: of the run, the oldest first; `first`, `last`: steps; `ranges`:
+            [worker, file, start, stop] of streams, which hold whole commits; `sources`: `rows` and
+            `histograms` of parts to take over; `name`: ending of the files' names.
 
     Returns:
         `snapshots`, and the files by table.
@@ -154,6 +158,9 @@ def write_part(argument: Record) -> Record:
     table = table.select(ROW_COLUMNS)  # from here on without histograms
     table = table.take(order)
     write("rows", table)
+    write("steps", count_by_step(table))
+    write("tensors", count_by_tensor(table, argument["workers"]))
+    write("kinds", list_kinds(table, argument["workers"]))
     by_step = roll_up(table, (*TENSOR, "step"))
     del table
     write("by_step", by_step)
@@ -203,71 +210,6 @@ def stream_rows(batches: Sequence[pa.RecordBatch], worker: str) -> pa.Table:
     table = with_dictionaries(pa.Table.from_batches(batches).combine_chunks())
     codes = pa.DictionaryArray.from_arrays(np.zeros(table.num_rows, np.int32), pa.array([worker]))
     return _alike(table.append_column("worker", codes))
-
-
-def with_dictionaries(table: pa.Table) -> pa.Table:
-    """The same, with dictionaries for texts."""
-    for at, field in enumerate(table.schema):
-        if pa.types.is_string(field.type):
-            table = table.set_column(at, field.name, table.column(at).dictionary_encode().cast(_TEXTS))
-    return table
-
-
-def order_of(table: pa.Table, names: Sequence[str]) -> Array:
-    """Indices that sort a table by some columns; texts are dictionaries."""
-    keys = [_key(table, name) for name in reversed(names)]
-    return np.lexsort(keys)
-
-
-def _key(table: pa.Table, name: str) -> Array:
-    """Numbers with the sort order of a column; texts sort by their UTF-8 bytes."""
-    column = table.column(name)
-    found: Array
-    if not pa.types.is_dictionary(column.type):
-        found = column.to_numpy()
-        return found
-    if not table.num_rows:
-        return np.zeros(0, np.int32)
-    chunk = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    chunk = chunk.chunk(0) if isinstance(chunk, pa.ChunkedArray) else chunk
-    ranks = np.empty(len(chunk.dictionary), np.int32)
-    ranks[pc.sort_indices(chunk.dictionary).to_numpy()] = np.arange(len(ranks), dtype=np.int32)
-    found = ranks[chunk.indices.to_numpy()]
-    return found
-
-
-def roll_up(table: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Statistics of groups of sorted rows: of snapshots, or of a rollup by further keys.
-
-    A rollup by tensor also says how many `steps` there are, the first and the last.
-    """
-    starts = group_starts(*(_key(table, name) for name in keys))
-    columns = {name: table.column(name).to_numpy() for name in MERGED if name in table.column_names}
-    if "snapshots" not in columns:
-        columns["snapshots"] = np.ones(table.num_rows, np.int64)
-        is_text = pc.equal(table.column("dtype").cast(pa.string()), "string").to_numpy(zero_copy_only=False)
-        columns["finite"] = finite_elements(columns, is_text)
-    merged = merge_statistics(columns, starts)
-    heads = table.select(list(keys)).take(starts)
-    arrays = {name: heads.column(name) for name in keys}
-    if "step" not in keys:
-        arrays |= _step_range(table, starts)
-    return pa.table(arrays | {name: pa.array(merged[name]) for name in MERGED})
-
-
-def _step_range(table: pa.Table, starts: Array) -> dict[str, Any]:
-    if not table.num_rows:
-        return {name: pa.array([], pa.int64()) for name in ("first_step", "last_step", "steps")}
-    names = table.column_names
-    first, last = (
-        table.column(name if name in names else "step").to_numpy() for name in ("first_step", "last_step")
-    )
-    steps = table.column("steps").to_numpy() if "steps" in names else np.ones(table.num_rows, np.int64)
-    return {
-        "first_step": pa.array(np.minimum.reduceat(first, starts)),
-        "last_step": pa.array(np.maximum.reduceat(last, starts)),
-        "steps": pa.array(np.add.reduceat(steps, starts)),
-    }
 
 
 def write_table(run_dir: Path, stem: str, table: pa.Table) -> CompactFile:

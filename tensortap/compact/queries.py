@@ -21,17 +21,8 @@ from tensortap.storage.filesystem import exists
 from tensortap.storage.uri import is_remote
 
 from .manifest import CompactFile, Manifest, has_streams, read_manifest, read_parquet, read_verified, verify
-from .parts import (
-    HISTOGRAM,
-    ROW_COLUMNS,
-    SNAPSHOT,
-    STREAM_COLUMNS,
-    TENSOR,
-    order_of,
-    roll_up,
-    stream_rows,
-    with_dictionaries,
-)
+from .parts import HISTOGRAM, ROW_COLUMNS, STREAM_COLUMNS, stream_rows
+from .rollups import SNAPSHOT, TENSOR, order_of, roll_up, with_dictionaries
 
 if TYPE_CHECKING:
     import duckdb

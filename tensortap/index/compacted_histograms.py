@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tensortap.compact.manifest import CompactedPart, CompactFile, read_parquet, read_verified, verify
+from tensortap.compact.manifest import CompactedPart, CompactFile, read_verified, verify
 from tensortap.core.deadline import check_time_limit
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError
@@ -33,8 +33,8 @@ class CompactedHistograms:
 
     def __init__(self, run_dir: Path, parts: Sequence[CompactedPart]) -> None:
         self._run_dir, self._parts = run_dir, parts
-        self._first_steps = np.array([part.first for part in parts], np.int64)
-        self._starts: dict[int, dict[tuple[str, str, int], int]] = {}
+        counts = np.array([part.snapshots for part in parts], np.int64)
+        self._starts = np.cumsum(counts) - counts  # of each part, in the files one after the other
         self._groups = _Recent[Ragged](_DECODED_BYTES, lambda group: group.nbytes)
         self._files = _Recent[bytes](_FILE_BYTES, len)
 
@@ -45,46 +45,17 @@ class CompactedHistograms:
             DamagedError: a file is damaged or gone. OSError: it cannot be read.
         """
         found: list[tuple[Array, Array]] = [(np.zeros(0, np.uint16), np.zeros(0, np.uint8))] * len(rows)
-        number = np.searchsorted(self._first_steps, catalog.column("step", rows), "right") - 1
+        if not len(rows):
+            return found
+        place = catalog.parts.column("place", rows, catalog.rows)
+        number = np.searchsorted(self._starts, place, "right") - 1
         for part in np.unique(number).tolist():
             at = np.flatnonzero(number == part)
-            places = self._places(catalog, part, rows[at])
-            for position, histogram in zip(at.tolist(), self._read(part, places), strict=True):
+            for position, histogram in zip(
+                at.tolist(), self._read(part, place[at] - self._starts[part]), strict=True
+            ):
                 found[position] = histogram
         return found
-
-    def _places(self, catalog: Catalog, number: int, rows: Array) -> Array:
-        """Where rows are in the files of a part, whose rows are sorted by tensor, step, visit and worker."""
-        part, starts = self._parts[number], self._starts_of(number)
-        names = catalog.workers.values
-        rank = np.empty(len(names), np.int64)
-        rank[sorted(range(len(names)), key=lambda code: names[code].encode())] = np.arange(len(names))
-        places = np.empty(len(rows), np.int64)
-        tensor = catalog.column("tensor", rows)
-        graphs = catalog.tensors.graphs.values
-        for code in np.unique(tensor).tolist():
-            all_rows = catalog.rows_of_tensor(code).astype(np.int64)
-            step = catalog.column("step", all_rows)
-            inside = (step >= part.first) & (step <= part.last)
-            all_rows, step = all_rows[inside], step[inside]
-            worker = rank[catalog.column("worker", all_rows)]
-            order = np.lexsort((all_rows, worker, catalog.column("visit", all_rows), step))
-            place = np.empty(len(order), np.int64)
-            place[order] = np.arange(len(order))
-            node, slot = catalog.tensors.node_and_slot(code)
-            graph = graphs[int(catalog.tensors.columns(code + 1)[0][code])]
-            mine = tensor == code
-            places[mine] = starts[graph, node, slot] + place[np.searchsorted(all_rows, rows[mine])]
-        return places
-
-    def _starts_of(self, number: int) -> dict[tuple[str, str, int], int]:
-        """Where each tensor begins in the files of a part."""
-        if number not in self._starts:
-            table = read_parquet(self._source(self._parts[number].by_tensor))
-            stops = np.cumsum(table.column("snapshots").to_numpy())
-            keys = zip(*(table.column(name).to_pylist() for name in ("graph", "node", "slot")), strict=True)
-            self._starts[number] = dict(zip(keys, [0, *stops.tolist()], strict=False))
-        return self._starts[number]
 
     def _read(self, number: int, places: Array) -> list[tuple[Array, Array]]:
         """The histograms at some places of a part."""

@@ -1,8 +1,9 @@
-"""A run with only `compact/`: its statistics are read from there, some parts at a time."""
+"""A run with only `compact/`: opened from small tables, its rows are read when they are needed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from tensortap.compact.manifest import (
     read_parquet,
     read_verified,
 )
+from tensortap.compact.parts import ROW_COLUMNS
+from tensortap.compact.rollups import TENSOR, count_by_step, count_by_tensor, list_kinds, with_dictionaries
 from tensortap.core.errors import DamagedError, FormatVersionError
 from tensortap.dump.format.record_batches import check_statistics
 from tensortap.dump.format.run_files import WorkerInfo, worker_info
@@ -33,33 +36,39 @@ from tensortap.storage.files import FileReader
 from tensortap.storage.filesystem import stat_path
 
 from .catalog.catalog import Catalog
-from .catalog.decode import INDEXED_COLUMNS
 from .compacted_histograms import CompactedHistograms
+from .compacted_rows import FILE_COLUMNS, CompactedRows, RowsCache, Summary
 
 _STREAM_BYTES = 64 << 20  # bytes of the streams that parts were made of: some 500,000 snapshots
 _MOST_BYTES = 4 << 30  # of a part, decoded
+_READERS = 16  # small tables that are read at once: most of the time goes by until a bucket answers
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
+_FIRST = ("first_worker", "first_seq")
+_COUNTS_OF_TENSOR = ("snapshots", "nonfinite", "differing")
+_COUNTS_OF_STEP = ("snapshots", "nan", "inf", "nonfinite", "partial", "first_time", "last_time")
+_KIND = ("dtype", "device", "shape")
 
 
 class CompactedRun:
     """The compacted statistics of a run without streams.
 
     Attributes:
-        damage: sentences about parts that cannot be read.
         checksum: of the manifest.
-        parts_read: how many parts the catalog has.
+        rows: of the parts that can be read, some parts at a time. group_bytes: of these parts' streams.
     """
 
     def __init__(self, run_dir: Path, identity: Entry, checksum: int) -> None:
         self._run_dir, self._identity, self.checksum = run_dir, identity, checksum
-        self.parts_read = 0
-        self.damage: list[str] = []
+        self.rows: list[CompactedRows] = []
         self._manifest = Manifest()
+        self._damage: list[str] = []
+        self.group_bytes = _STREAM_BYTES  # of parts that are read together
+        self._damaged: dict[int, str] = {}  # first step of a part -> why it cannot be read
         try:
             self._manifest = read_manifest(run_dir) or Manifest()
         except (DamagedError, FormatVersionError) as error:
-            self.damage.append(f"{FOLDER}/{MANIFEST}: {error}")
-        self.histograms = CompactedHistograms(run_dir, self._manifest.parts)
+            self._damage.append(f"{FOLDER}/{MANIFEST}: {error}")
+        self._ages = self._manifest.ages()
 
     @classmethod
     def find(cls, run_dir: Path) -> CompactedRun | None:
@@ -83,17 +92,112 @@ class CompactedRun:
         except (OSError, DamagedError):
             return False
 
-    @property
-    def state(self) -> dict[str, Any]:
-        """How far was read, for `resume`."""
-        return {"checksum": self.checksum, "parts_read": self.parts_read, "damage": self.damage}
+    def open(self, catalog: Catalog, cache: Path | None = None) -> None:
+        """Adds the rows of all parts that can be read to an empty catalog.
 
-    def resume(self, state: dict[str, Any]) -> bool:
-        """Continues where a saved index ends; False if it was built from another manifest."""
-        if state["checksum"] != self.checksum:
-            return False
-        self.parts_read, self.damage = int(state["parts_read"]), list(map(str, state["damage"]))
-        return True
+        Args:
+            cache: folder for rows that were read; None: they stay in memory.
+        """
+        with ThreadPoolExecutor(_READERS) as pool:
+            summaries = list(pool.map(self._summary, self._manifest.parts))
+        found = zip(self._manifest.parts, summaries, strict=True)
+        parts = [(part, summary) for part, summary in found if summary is not None]
+        kept = None
+        if cache is not None and not self._damaged:  # codes are counted without damaged parts
+            kept = RowsCache(cache, self._run_dir, self.checksum)
+        with catalog.lock:
+            catalog.compacted_histograms = CompactedHistograms(self._run_dir, [part for part, _ in parts])
+            counts = [self.workers[name].snapshots for name in self._ages]
+            catalog.worker_rows.restore(np.array(counts, np.int64))
+            for name in self._ages:
+                catalog.workers.intern(name)
+            self.rows = [CompactedRows(self._read, catalog, some, kept) for some in self._grouped(parts)]
+
+    def _grouped(
+        self, parts: Sequence[tuple[CompactedPart, Summary]]
+    ) -> Iterator[list[tuple[CompactedPart, Summary]]]:
+        """Parts that are read together."""
+        group: list[tuple[CompactedPart, Summary]] = []
+        size = 0
+        for part, summary in parts:
+            if group and size + part.bytes > self.group_bytes:
+                yield group
+                group, size = [], 0
+            group.append((part, summary))
+            size += part.bytes
+        if group:
+            yield group
+
+    def _summary(self, part: CompactedPart) -> Summary | None:
+        """The small tables of a part; None if they cannot be read."""
+        if part.first in self._damaged:
+            return None
+        try:
+            return self._checked_summary(part)
+        except (DamagedError, OSError) as error:
+            self._note_damage(part, error)
+            return None
+
+    def _checked_summary(self, part: CompactedPart) -> Summary:
+        """Raises DamagedError: a table is damaged, or holds something else. OSError: it cannot be read."""
+        if part.tensors is None or part.steps is None or part.kinds is None:  # of an earlier release
+            rows, names = with_dictionaries(self._table(part.rows, ROW_COLUMNS, part.snapshots)), self._ages
+            found = Summary(count_by_tensor(rows, names), count_by_step(rows), list_kinds(rows, names))
+        else:
+            found = Summary(
+                self._table(part.tensors, (*TENSOR, *_FIRST, *_COUNTS_OF_TENSOR)),
+                self._table(part.steps, ("graph", "step", *_COUNTS_OF_STEP)),
+                self._table(part.kinds, (*_KIND, *_FIRST, "snapshots")),
+            )
+        check_statistics(found.kinds)
+        for table in (found.tensors, found.kinds):
+            self._check_workers(table, "first_worker")
+        for table in found:
+            for name in {"slot", "step", "first_seq", *_COUNTS_OF_TENSOR, *_COUNTS_OF_STEP} & {
+                *table.column_names
+            }:
+                if (pc.min(table.column(name)).as_py() or 0) < 0:
+                    raise DamagedError(f"The column {name!r} has numbers out of range.")
+            if (pc.sum(table.column("snapshots")).as_py() or 0) != part.snapshots:
+                raise DamagedError("Its tables have different numbers of snapshots.")
+        return found
+
+    def _read(self, part: CompactedPart) -> pa.Table:
+        """The columns `FILE_COLUMNS` of a part. Raises DamagedError, after which `is_stale`."""
+        try:
+            table = self._table(part.rows, FILE_COLUMNS, part.snapshots)
+            check_statistics(table)
+            self._check_workers(table, "worker")
+        except (DamagedError, OSError) as error:
+            self._note_damage(part, error)
+            raise DamagedError(self._damaged[part.first]) from error
+        return table
+
+    def _check_workers(self, table: pa.Table, name: str) -> None:
+        if not set(pc.unique(table.column(name)).to_pylist()) <= self.workers.keys():
+            raise DamagedError("A row has a worker that is not in the manifest.")
+
+    def _note_damage(self, part: CompactedPart, error: Exception) -> None:
+        self._damaged[part.first] = f"The steps {part.first} to {part.last} cannot be read: {error}"
+
+    def note_damage(self, sentences: dict[int, str]) -> None:
+        """Notes what another process found: sentences by the first step of a part."""
+        self._damaged |= sentences
+
+    @property
+    def damaged(self) -> dict[int, str]:
+        """Sentences about parts that cannot be read, by first step."""
+        return dict(self._damaged)
+
+    @property
+    def damage(self) -> list[str]:
+        """Sentences about what cannot be read."""
+        return [*self._damage, *(self._damaged[first] for first in sorted(self._damaged))]
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a part turned out to be damaged since it was opened: open it again, without that."""
+        return any(part.first in self._damaged for rows in self.rows for part in rows.parts)
 
     @property
     def workers(self) -> dict[str, WorkerMark]:
@@ -106,92 +210,37 @@ class CompactedRun:
 
     def progress(self) -> tuple[int, int]:
         """Bytes of parts that were read, and that there are."""
-        sizes = [part.rows.size for part in self._manifest.parts]
-        return sum(sizes[: self.parts_read]), sum(sizes)
+        read = sum(rows.size for rows in self.rows if rows.is_read)
+        return read, sum(rows.size for rows in self.rows)
 
-    def read_next(self, catalog: Catalog) -> bool:
-        """Adds the next parts to a catalog; False where there are none."""
-        for first, stop in self.groups():
-            if first == self.parts_read:
-                self.damage += self.read_between(catalog, first, stop)
-                self.parts_read = stop
-                return True
-        return False
+    def unread(self) -> list[CompactedRows]:
+        """Rows that are neither in memory nor in the cache."""
+        return [rows for rows in self.rows if not rows.is_read]
 
-    def groups(self) -> Iterator[tuple[int, int]]:
-        """Parts that are read together: the first, and behind the last."""
-        first, size = 0, 0
-        for number, part in enumerate(self._manifest.parts):
-            if number > first and size + part.bytes > _STREAM_BYTES:
-                yield first, number
-                first, size = number, 0
-            size += part.bytes
-        if self._manifest.parts:
-            yield first, len(self._manifest.parts)
-
-    def read_between(self, catalog: Catalog, first: int, stop: int) -> list[str]:
-        """Adds some parts to a catalog, in the order in which their rows were written, without histograms.
-
-        Returns:
-            Sentences about parts that cannot be read.
-        """
-        tables, damage = [], []
-        for part in self._manifest.parts[first:stop]:
-            try:
-                tables.append(self._rows(part))
-            except (DamagedError, OSError) as error:
-                damage.append(f"The steps {part.first} to {part.last} cannot be read: {error}")
-        if tables:
-            self._add(catalog, pa.concat_tables(tables))
-        return damage
-
-    def _rows(self, part: CompactedPart) -> pa.Table:
-        """The rows of a part.
-
-        Raises:
-            DamagedError: a file is damaged, or holds something else. OSError: it cannot be read.
-        """
-        table = self._table(part.rows, [*INDEXED_COLUMNS, "worker", "seq"], part.snapshots)
-        check_statistics(table)
-        if not set(pc.unique(table.column("worker")).to_pylist()) <= self.workers.keys():
-            raise DamagedError("A row has a worker that is not in the manifest.")
-        return table
-
-    def _add(self, catalog: Catalog, table: pa.Table) -> None:
-        names = [info.worker for info in sorted(self.worker_infos(), key=_age)]
-        worker = pc.index_in(table.column("worker"), pa.array(names)).to_numpy()
-        order = np.lexsort((table.column("seq").to_numpy(), worker))
-        counts = np.bincount(worker, minlength=len(names))
-        there = np.flatnonzero(counts)
-        table = table.select(list(INDEXED_COLUMNS)).combine_chunks().take(order)
-        catalog.add_compacted(table, [names[number] for number in there.tolist()], counts[there])
-
-    def _table(self, file: CompactFile, names: list[str], rows: int) -> pa.Table:
+    def _table(self, file: CompactFile, names: Sequence[str], rows: int | None = None) -> pa.Table:
         """Some columns of a file that was compared with its checksum, with the types of a stream."""
         data = read_verified(self._run_dir, file)
         try:
             metadata = pq.read_metadata(pa.BufferReader(data))
             groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-            if metadata.num_rows != rows or sum(group.total_byte_size for group in groups) > _MOST_BYTES:
+            if rows not in (None, metadata.num_rows) or sum(g.total_byte_size for g in groups) > _MOST_BYTES:
                 raise DamagedError(f"{file.file} has more rows than its manifest says.")
             table = read_parquet(data, names)
-            return pa.table([_like_stream(table.column(name), name) for name in names], names=names)
+            return pa.table([_like_stream(table.column(name), name) for name in names], names=list(names))
         except (pa.ArrowException, KeyError, OSError) as error:
             raise DamagedError(f"{file.file} is not a table of statistics: {str(error)[:200]}") from error
 
 
 def _like_stream(column: pa.ChunkedArray, name: str) -> Any:
-    """A column with its type in a stream. Raises DamagedError: it has another content."""
+    """A column with its type in a stream, texts with dictionaries. Raises DamagedError: it has another
+    content."""
     if column.null_count:
         raise DamagedError(f"The column {name!r} has nulls.")
-    kind = SCHEMA.field(name).type if name in SCHEMA.names else pa.string()
-    if kind == pa.string():
+    kind = SCHEMA.field(name).type if name in SCHEMA.names else pa.int64()
+    if kind == pa.string() or name in ("worker", "first_worker"):
         column = column.cast(_TEXTS)
         lengths = (pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
         if sum(pc.sum(each).as_py() or 0 for each in lengths) > _MOST_BYTES:
             raise DamagedError(f"The column {name!r} has too much text.")
-    return column.cast(kind).combine_chunks()
-
-
-def _age(info: WorkerInfo) -> tuple[Any, str]:
-    return info.started, info.worker
+        return column
+    return column.cast(kind)

@@ -6,13 +6,15 @@ Of the work that an analysis of a large run is, reading is the most: five times 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from tensortap.core.errors import NotARunError
+from tensortap.core.errors import DamagedError, NotARunError
 from tensortap.core.progress import AdvanceCount, ignore_count
 from tensortap.dump.format.run_files import WorkerInfo
 from tensortap.dump.read.runs import RunReader
@@ -24,7 +26,8 @@ from tensortap.storage.links import follow_links, links_are_followed
 from tensortap.storage.uri import address_of, is_remote, path_of, shown_path
 
 from .catalog.catalog import Catalog
-from .catalog.packed_rows import add_packed, pack_rows
+from .catalog.packed_rows import add_packed, pack_rows, packed, unpacked
+from .compacted_rows import CompactedRows
 from .compacted_run import CompactedRun
 
 TASK_BYTES = 64 << 20  # of statistics files: some 600,000 snapshots
@@ -62,26 +65,29 @@ class EngineReading:
                 for worker, found in answer["workers"].items()
             }
 
-    def read_parts(
-        self, run_dir: Path, compacted: CompactedRun, catalog: Catalog, save: Callable[[], object]
-    ) -> None:
-        """Fills an empty catalog with compacted statistics.
-
-        Args:
-            save: called now and then.
+    def read_parts(self, run_dir: Path, compacted: CompactedRun, rows: Sequence[CompactedRows]) -> None:
+        """Reads rows of a compacted run.
 
         Raises:
             TensortapError: as of `read_workers`.
         """
+        shares_disk = isinstance(self.engine, LocalEngine)
         tasks = [
-            {**_where(run_dir), "checksum": compacted.checksum, "first": first, "stop": stop}
-            for first, stop in compacted.groups()
+            {
+                **_where(run_dir),
+                "checksum": compacted.checksum,
+                "damaged": compacted.damaged,
+                "group_bytes": compacted.group_bytes,
+                "number": compacted.rows.index(each),
+                "file": str(path) if shares_disk and (path := each.cache_file()) is not None else "",
+            }
+            for each in rows
         ]
-        for task, answer in zip(tasks, self._answers(run_dir, read_parts, tasks), strict=True):
-            add_packed(catalog, answer.pop("data", b""))
-            compacted.parts_read = task["stop"]
-            compacted.damage += answer["damage"]
-            save()
+        for each, answer in zip(rows, self._answers(run_dir, read_parts, tasks), strict=True):
+            compacted.note_damage({int(first): text for first, text in answer["damaged"].items()})
+            data = answer.pop("data", b"")
+            if data:
+                each.put(unpacked(data))
 
     def _answers(
         self, run_dir: Path, task: Callable[[Record], Record], arguments: Sequence[Record]
@@ -121,20 +127,39 @@ def read_parts(argument: Record) -> Record:
     """Task: reads some parts of a compacted run.
 
     Args:
-        argument: `run`, `follow_links`; `checksum`: of the manifest; `first`, `stop`: the parts.
+        argument: `run`, `follow_links`; `checksum`: of the manifest; `damaged`: sentences by first step of
+            parts to skip; `group_bytes`: see `CompactedRun`; `number`: of the rows; `file`: where they are
+            stored, or empty.
 
     Returns:
-        `damage`: sentences; `data`: their rows (`pack_rows`).
+        `damaged`: sentences; `data`: the columns, if none of these parts is damaged and they were not stored.
 
     Raises:
         NotARunError: another manifest is there.
     """
-    run_dir = _run_dir(argument)
-    compacted, catalog = CompactedRun.find(run_dir), Catalog(run_dir)
-    if compacted is None or compacted.checksum != argument["checksum"]:
+    about = {name: value for name, value in argument.items() if name not in ("number", "file")}
+    compacted, data = _opened(json.dumps(about)), b""
+    with suppress(DamagedError):
+        rows = compacted.rows[argument["number"]]
+        if argument["file"]:
+            rows.store(Path(argument["file"]))
+        else:
+            data = packed(rows.decode())
+    return {"damaged": compacted.damaged, "data": data}
+
+
+@lru_cache(1)
+def _opened(argument: str) -> CompactedRun:
+    """The run of a task; most tasks of a process have the same one."""
+    asked = json.loads(argument)
+    run_dir = _run_dir(asked)
+    compacted = CompactedRun.find(run_dir)
+    if compacted is None or compacted.checksum != asked["checksum"]:
         raise NotARunError(f"{shown_path(run_dir)} was compacted again meanwhile.", "Try again.")
-    damage = compacted.read_between(catalog, argument["first"], argument["stop"])
-    return {"damage": damage, "data": pack_rows(catalog)}
+    compacted.note_damage({int(first): text for first, text in asked["damaged"].items()})
+    compacted.group_bytes = asked["group_bytes"]
+    compacted.open(Catalog(run_dir))
+    return compacted
 
 
 def _groups(run_dir: Path, workers: Sequence[WorkerInfo]) -> Iterator[list[str]]:

@@ -268,7 +268,7 @@ class GraphCache:
 
     def _last_forms(self, codes: np.ndarray[Any, np.dtype[np.int32]]) -> dict[int, tuple[str, str]]:
         """(dtype, shape as JSON) of tensors' latest snapshots."""
-        rows = np.array([self._catalog.tensors.last_row(code) for code in codes.tolist()], np.int64)
+        rows = np.array([self._catalog.last_row(code) for code in codes.tolist()], np.int64)
         dtypes, shapes = (self._catalog.column(name, rows).tolist() for name in ("dtype", "shape"))
         text = cache(lambda shape: str(list(self._catalog.shapes.values[shape])))
         names = self._catalog.dtypes.values

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -202,8 +203,8 @@ class RunIndex:
         self._find_workers(self._reader)
         self._shelf.poll()
         reading = self._shared.reading
-        if reading is not None and not self.catalog.rows and (self._compacted or not reading.only_compacted):
-            self._read_by_engine(reading, self._compacted)
+        if reading is not None and not (self.catalog.rows or self._compacted or reading.only_compacted):
+            self._read_by_engine(reading)
         if self._compacted is not None and self._read_compacted(self._compacted):
             return True
         more = [follower.poll() for follower in self._followers.values()]
@@ -220,8 +221,13 @@ class RunIndex:
     def _open(self) -> None:
         reader = RunReader(self.path)
         self._compacted = CompactedRun.find(self.path)
-        self.catalog = self._empty_catalog()
-        self._load()
+        if self._compacted is None:
+            self.catalog = self._empty_catalog()
+            self._load()
+        else:
+            self._saved = None  # its rows have a cache of their own
+            self.catalog = Catalog(self.path)
+            self._compacted.open(self.catalog, self._shared.cache)
         self._describe(reader)
         self._shelf = GraphCache(reader, self.catalog, self._shared.graph_nodes)
         self._reader = reader
@@ -244,7 +250,6 @@ class RunIndex:
         """Takes over the saved index, if it fits the dump."""
         if self._saved is None:
             return
-        self._saved.compacted = self._compacted
         try:
             self._positions = self._saved.load(self.catalog)
         except ContainerError as error:
@@ -252,16 +257,10 @@ class RunIndex:
             self.catalog = self._empty_catalog()
 
     def _empty_catalog(self) -> Catalog:
-        compacted = self._compacted
-        catalog = Catalog(self.path, histograms=self._saved is not None and compacted is None)
-        catalog.compacted_histograms = None if compacted is None else compacted.histograms
-        return catalog
+        return Catalog(self.path, histograms=self._saved is not None)
 
-    def _read_by_engine(self, reading: EngineReading, compacted: CompactedRun | None) -> None:
+    def _read_by_engine(self, reading: EngineReading) -> None:
         """Fills the catalog, in which nothing is yet. Raises TensortapError: a task failed."""
-        if compacted is not None:
-            reading.read_parts(self.path, compacted, self.catalog, lambda: self._save(True))
-            return
         workers = [follower.info for follower in self._followers.values()]
         for positions in reading.read_workers(self.path, workers, self.catalog):
             for worker, position in positions.items():
@@ -269,13 +268,29 @@ class RunIndex:
             self._save(True)
 
     def _read_compacted(self, compacted: CompactedRun) -> bool:
-        """Reads on in compacted statistics; returns whether there were some. Raises RunReplacedError."""
+        """Reads on in compacted statistics; returns whether there were some.
+
+        Raises:
+            RunReplacedError: it was compacted again. TensortapError: a task failed.
+        """
         if not compacted.is_current():
             raise RunReplacedError(self.name)
-        found = compacted.read_next(self.catalog)
-        if found:
-            self._save(True)
-        return found
+        unread, reading = compacted.unread(), self._shared.reading
+        if unread and reading is not None and not compacted.is_stale:
+            reading.read_parts(self.path, compacted, unread)
+        elif unread:
+            with suppress(DamagedError):
+                unread[0].read()
+        if compacted.is_stale:  # without the parts that are damaged
+            self.generation += 1
+            self._positions, self._followers = {}, {}
+            self.catalog = Catalog(self.path)
+            compacted.open(self.catalog, self._shared.cache)
+            assert self._reader is not None
+            self._describe(self._reader)
+            self._shelf = GraphCache(self._reader, self.catalog, self._shared.graph_nodes)
+            return True
+        return bool(unread)
 
     def _save(self, more: bool) -> None:
         """Saves the index if it is due."""
@@ -288,8 +303,7 @@ class RunIndex:
         ):
             return
         self._saved = None
-        if self._compacted is None:
-            self.catalog.drop_histograms()
+        self.catalog.drop_histograms()
 
     def _find_workers(self, reader: RunReader) -> None:
         known = [] if self._compacted is None else self._compacted.worker_infos()

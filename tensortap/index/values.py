@@ -117,10 +117,10 @@ def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:
     Raises:
         ValueNotKeptError: it is not there (`Snapshot.no_value`). DamagedError: the dump is damaged there.
     """
-    commits, within = run.catalog.commits_of(np.array([snapshot.row]))
-    place = run.catalog.place(int(commits[0]))
     ref = None
     if snapshot.kept or snapshot.pruned:
+        commits, within = run.catalog.commits_of(np.array([snapshot.row]))
+        place = run.catalog.place(int(commits[0]))
         batch = run.commits.get(run.catalog.run_dir, place)
         ref = value_ref(run.catalog.run_dir, place.worker, batch, int(within[0]))
     if ref is None:

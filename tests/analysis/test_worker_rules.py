@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from compacted import compact
 from synthetic_runs import TRAINING, findings_of, node
 
+from tensortap.analysis.run_view.run_view import RunView
 from tensortap.core.dtypes import Array
 from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
@@ -59,6 +62,32 @@ def test_the_worker_that_leaves_is_named(tmp_path: Path, nodes: tuple[Node, ...]
     assert found.text.startswith(f"{'dense/kernel' if nodes else 'w:0'} of worker 3 differs from that of the")
     assert "the other 7 workers from step 7 on" in found.text
     assert (found.first_step, found.last_step, found.steps, found.of) == (7, 11, 5, 12)
+
+
+def test_a_compacted_copy_reads_only_tensors_that_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN a compacted copy WHEN rules run THEN drift is as in the whole job, and equal weights are not
+    read."""
+    bias = node("b", "ReadVariableOp", kind="weight", of="dense/bias")
+    expected = findings_of(
+        "ReplicaDrift", job(tmp_path, 8, {"w": one_leaves, "b": equal, "x": own}, (*TRAINING, bias))
+    )
+    compact(tmp_path / "job")
+    for folder in tmp_path.glob("job/*-*"):
+        shutil.rmtree(folder)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    seen: list[str] = []
+    rows = RunView.rows
+    monkeypatch.setattr(
+        RunView,
+        "rows",
+        lambda self, tensors, **rest: seen.extend(t.name for t in tensors) or rows(self, tensors, **rest),
+    )
+    assert findings_of("ReplicaDrift", log.runs[0]) == expected
+    assert "w:0" in seen
+    assert "b:0" not in seen
 
 
 def test_tensors_that_follow_are_counted(tmp_path: Path) -> None:

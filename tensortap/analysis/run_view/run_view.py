@@ -16,7 +16,7 @@ from tensortap.index.run_index import RunIndex
 from ..dtype_limits import LARGEST
 from ..model_graph.roles import Roles, TensorRole, roles_of
 from .incremental_state import Add, AnalysisCache, TensorState
-from .snapshot_rows import SnapshotRows
+from .snapshot_rows import SnapshotRows, short
 
 T = TypeVar("T")
 S = TypeVar("S", bound=TensorState)
@@ -119,10 +119,12 @@ class RunView:
 
     @cached_property
     def _ordered(self) -> tuple[Array, Array]:
-        """(all rows ordered by tensor, where each tensor begins)."""
-        column = self.run.catalog.column("tensor", slice(0, self.rows_seen))
-        order = np.argsort(column, kind="stable")
-        return order, np.searchsorted(column[order], np.arange(len(self.tensors) + 1))
+        """(all rows ordered by tensor and step, where each tensor begins)."""
+        catalog, everything = self.run.catalog, slice(0, self.rows_seen)
+        tensor = catalog.column("tensor", everything)
+        order = np.argsort(short(catalog.column("step", everything)), kind="stable")
+        order = order[np.argsort(short(tensor)[order], kind="stable")]
+        return order, np.concatenate(([0], np.cumsum(np.bincount(tensor, minlength=len(self.tensors)))))
 
     def rows_at(self, step: int, *, floats: bool = False) -> SnapshotRows:
         """All snapshots of a step; of floating point tensors only, if wanted."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import TensortapError
+from tensortap.index.catalog.catalog import Catalog
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, snapshots_at
 from tensortap.index.values import read_slice
@@ -18,8 +19,7 @@ class SnapshotRows:
     """Snapshots ordered by tensor, step and visit. `rows["abs_max"]` is a column, float64."""
 
     def __init__(self, run: RunIndex, rows: Array) -> None:
-        catalog = run.catalog
-        visit, step, tensor = (catalog.column(name, rows) for name in ("visit", "step", "tensor"))
+        visit, step, tensor = (_column(run.catalog, name, rows) for name in ("visit", "step", "tensor"))
         if not _in_order(tensor, step, visit):  # snapshots are captured in order, mostly
             order = np.lexsort((visit, step, tensor))
             rows, tensor, step = rows[order], tensor[order], step[order]
@@ -41,13 +41,7 @@ class SnapshotRows:
         return found
 
     def _read(self, column: str) -> Array:
-        """Reads rows in storage order, then sorts them; faster for long runs."""
-        catalog = self._run.catalog
-        if len(self.rows) * 2 > catalog.rows:
-            found: Array = catalog.column(column, slice(0, int(self.rows.max()) + 1))[self.rows]
-        else:
-            found = catalog.column(column, self.rows)
-        return found.astype(np.float64)
+        return _column(self._run.catalog, column, self.rows).astype(np.float64)
 
     def part(self, part: slice | Array, *, share: bool = True) -> SnapshotRows:
         """Some of the rows, by position or a mask. Parts of the same rows share the data read, unless `share`
@@ -93,6 +87,20 @@ class SnapshotRows:
         stops = np.append(self.starts[1:], len(self)).tolist()
         for start, stop in zip(self.starts.tolist(), stops, strict=True):
             yield int(self.tensor[start]), slice(start, stop)
+
+
+def _column(catalog: Catalog, name: str, rows: Array) -> Array:
+    """A column; of most rows, it is read in storage order first: that is faster."""
+    if len(rows) * 2 > catalog.rows:
+        found: Array = catalog.column(name, slice(0, int(rows.max()) + 1))[rows]
+        return found
+    return catalog.column(name, rows)
+
+
+def short(numbers: Array) -> Array:
+    """Numbers with the same order, of 16 bits if possible: those are sorted without comparisons."""
+    low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+    return (numbers - low).astype(np.uint16) if high - low < 1 << 16 else numbers
 
 
 def distinct(ascending: Array) -> Array:

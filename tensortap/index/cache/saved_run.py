@@ -28,7 +28,6 @@ from ..catalog.catalog import Catalog
 from ..catalog.packed_histograms import PackedError
 from ..catalog.segments import Segment, Tail, freeze, segment_arrays
 from ..catalog.step_totals import StepTally
-from ..compacted_run import CompactedRun
 from .container import ContainerError, read_container, write_container
 
 RUN_NAME = "run.txt"  # the run's path: an index whose run is gone is removed
@@ -59,7 +58,6 @@ class SavedRun:
         self._folder = run_folder(cache, run_dir, VERSION)
         self._files: list[str] = []
         self._marks: dict[str, FileFingerprints] = {}
-        self.compacted: CompactedRun | None = None  # where the statistics files are not here
         self._swept = False
         self._rested = time.monotonic()  # since then nothing was saved
 
@@ -77,7 +75,6 @@ class SavedRun:
         try:
             if about["run"] != self._run_checksum():
                 raise ContainerError("The run was replaced.")
-            self._load_compacted(about.get("compacted"))
             marks = {
                 name: FileFingerprints(self._run_dir / name, w["files"])
                 for name, w in about["workers"].items()
@@ -145,24 +142,15 @@ class SavedRun:
         workers = {}
         for name, position in positions.items():
             marks = self._marks.setdefault(name, FileFingerprints(self._run_dir / name))
-            files = marks.update(position) if self.compacted is None else []
-            workers[name] = {"position": asdict(position), "files": files}
+            workers[name] = {"position": asdict(position), "files": marks.update(position)}
         about, arrays = catalog_state(catalog)
         whole = {
             "run": self._run_checksum(),
             "workers": workers,
-            "compacted": None if self.compacted is None else self.compacted.state,
             "segments": segments,
             "catalog": about,
         }
         write_container(self._folder / STATE, whole, arrays)
-
-    def _load_compacted(self, state: Any) -> None:
-        """Raises ContainerError: it was built from other files. KeyError, TypeError: it is malformed."""
-        if (state is None) != (self.compacted is None):
-            raise ContainerError("The dump has changed.")
-        if self.compacted is not None and not self.compacted.resume(state):
-            raise ContainerError("The run was compacted again.")
 
     def discard(self) -> None:
         """Removes the saved index; the next one who opens the run reads the dump."""

@@ -17,7 +17,6 @@ from .columns import GrowingColumn, StringTable
 from .decode import (
     HISTOGRAM_COLUMNS,
     INDEXED_COLUMNS,
-    NOT_COPIED,
     NOT_KEPT,
     STATISTICS_COLUMNS,
     ShapeTable,
@@ -28,13 +27,21 @@ from .decode import (
     shard_numbers,
 )
 from .row_store import RowStore
-from .step_totals import GraphSteps, StepTally, Tally
+from .segments import Segment
+from .step_totals import GraphSteps, StepTally, StepTotals, Tally
 from .tensor_table import TensorTable
 
 KINDS = ("nan", "pos_inf", "neg_inf", "zero", "negative", "positive")  # every element is one of these
 
 
-NOWHERE = -1  # as the statistics file of a commit that is not here
+class TensorTotals(NamedTuple):
+    """Numbers of snapshots by tensor (its code): all, those with NaN or infinities, and those that differ
+    from what the first worker captured at that moment."""
+
+    tensor: Array
+    snapshots: Array
+    nonfinite: Array
+    differing: Array
 
 
 class CommitPlace(NamedTuple):
@@ -57,6 +64,8 @@ class Catalog:
         changed. unreported_counts: the counts that the source does not report, see `unknown_counts`.
         source: the format that the run was imported from, or empty.
         places: int64 columns that say where each commit is, see `CommitPlace`.
+        differing: codes of the tensors that workers captured with different statistics, which compaction
+            found out; None: nobody compared them.
         compacted_histograms: reads the histograms of some rows, (bucket ids, counts) each, where these were
             read from compacted files; None: they are in the parts, or in commits.
 
@@ -80,6 +89,7 @@ class Catalog:
         self.unreported_counts: frozenset[str] = frozenset()
         self.source = ""
         self.last_time: float | None = None
+        self.differing: set[int] | None = None
         self.compacted_histograms: Callable[[Catalog, Array], list[tuple[Array, Array]]] | None = None
         self.parts = RowStore(histograms)
         self.places = {name: GrowingColumn(np.int64) for name in ("row", "worker", *CommitPlace._fields[1:])}
@@ -121,16 +131,25 @@ class Catalog:
             self.rows += table.num_rows
         return int(table.num_rows)
 
-    def add_compacted(self, table: pa.Table, workers: Sequence[str], counts: Array) -> None:
-        """Appends snapshots of which only the statistics were copied: `counts` of them by each worker, one
-        worker after the other."""
-        with self.lock:
-            columns = self._decode(table)
-            columns["shard"] = np.where(columns["shard"] > NOT_KEPT, NOT_COPIED, columns["shard"])
-            places = {name: np.zeros(len(workers), np.int64) for name in CommitPlace._fields[2:]}
-            places["worker"] = np.array([self.workers.intern(name) for name in workers], np.int64)
-            places |= {"row": np.cumsum(counts) - counts, "file": np.full(len(workers), NOWHERE)}
-            self.add_decoded(columns, places)
+    def add_compacted(
+        self, segment: Segment, tensors: Sequence[TensorTotals], steps: Sequence[StepTotals]
+    ) -> None:
+        """Appends snapshots of which only the statistics were copied, and their totals. Under `lock`."""
+        self.differing = self.differing or set()
+        for by_tensor in tensors:
+            self.tensors.note_rows(by_tensor.tensor[:0], self.rows)
+            self.tensors.snapshots.add(by_tensor.tensor, by_tensor.snapshots)
+            self.tensors.nonfinite.add(by_tensor.tensor, by_tensor.nonfinite)
+            self.nonfinite += int(by_tensor.nonfinite.sum())
+            self.differing.update(by_tensor.tensor[by_tensor.differing > 0].tolist())
+        for by_step in steps:
+            self.steps.add(by_step)
+            self.graph_steps.add(by_step)
+            self.partial += int(by_step.partial.sum())
+            latest = float(by_step.last_time.max()) / 1e6
+            self.last_time = latest if self.last_time is None else max(self.last_time, latest)
+        self.parts.replace([*self.parts.segments, segment])
+        self.rows += len(segment)
 
     def add_decoded(self, columns: dict[str, Array], places: Mapping[str, Array]) -> None:
         """Appends snapshots whose codes are those of this catalog, without histograms; `places` are those of
@@ -161,6 +180,11 @@ class Catalog:
     def rows_of_step(self, code: int) -> Array:
         """Rows of one step (by its code), ascending."""
         return self.parts.rows_of("step", code, self.rows)
+
+    def last_row(self, tensor: int) -> int:
+        """The row of a tensor's latest snapshot."""
+        row = self.tensors.last_row(tensor)
+        return row if row >= 0 else self.parts.last_row_of("tensor", tensor)
 
     def column(self, name: str, rows: Array | slice) -> Array:
         """A column of codes, integers or float64, at some rows. `step` has steps, `time` microseconds,
@@ -198,6 +222,9 @@ class Catalog:
         return stored & ~gone if name == "kept" else gone
 
     def _workers(self, rows: Array | slice) -> Array:
+        if self.compacted_histograms is not None:  # its commits are not here
+            empty = not isinstance(rows, slice) and not len(rows)
+            return np.zeros(0, np.int64) if empty else self.parts.column("worker", rows, self.rows)
         if isinstance(rows, slice):
             start, stop, _ = rows.indices(self.rows)
             return self._workers_between(start, max(start, stop))

@@ -69,6 +69,13 @@ class NarrowColumn(GrowingColumn):
         super().extend(values)
 
 
+def narrowed_integers(values: Array) -> Array:
+    """The same integers in as few bytes as hold them."""
+    if not len(values):
+        return values.astype(np.int8)
+    return values.astype(_narrowest(int(values.min()), int(values.max())), copy=False)
+
+
 def _narrowest(low: int, high: int) -> type[np.signedinteger[Any]]:
     return next(t for t in _WIDER if np.iinfo(t).min <= low and high <= np.iinfo(t).max)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -65,3 +66,16 @@ def add_packed(catalog: Catalog, data: bytes) -> None:
 def _interned(table: StringTable, texts: list[str]) -> Array:
     """The code of each text."""
     return np.array([table.intern(text) for text in texts], np.int32)
+
+
+def packed(arrays: Mapping[str, Array]) -> bytes:
+    """Arrays as bytes, for `unpacked`."""
+    out = io.BytesIO()
+    np.savez(out, **arrays)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def unpacked(data: bytes) -> dict[str, Array]:
+    """What was `packed`."""
+    with np.load(io.BytesIO(data)) as file:
+        return {name: file[name] for name in file.files}

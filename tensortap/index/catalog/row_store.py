@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,8 @@ from tensortap.core.dtypes import Array
 from .packed_histograms import PackedError
 from .ragged import Ragged
 from .segments import Key, Segment, Tail
+
+_MIN_RUN = 100  # rows of one part that follow one another, on average: then they are read run by run
 
 
 class _Parts(NamedTuple):
@@ -65,6 +68,14 @@ class RowStore:
         """Replaces all rows by segments; the tail becomes empty."""
         stop = segments[-1].first + len(segments[-1]) if segments else 0
         self._parts = _assemble(tuple(segments), Tail(stop, self._holds_histograms))
+
+    def last_row_of(self, key: Key, code: int) -> int:
+        """The last row with a code; -1 if none has it."""
+        for part in reversed(self._parts.all):
+            rows = part.rows_of(key, code, part.first + len(part))
+            if len(rows):
+                return int(rows[-1])
+        return -1
 
     def drop_histograms(self) -> None:
         """Drops the histograms, because no further segments will be built."""
@@ -149,6 +160,14 @@ def _divide(parts: _Parts, rows: Array) -> _Divided:
         cuts = [*np.searchsorted(rows, parts.starts).tolist(), len(rows)]
         spans = zip(parts.all, cuts[:-1], cuts[1:], strict=True)
         pieces = [(part, rows[start:stop] - part.first) for part, start, stop in spans if stop > start]
+        return _Divided(parts, rows, pieces, None)
+    number = np.searchsorted(parts.starts, rows, "right") - 1
+    cuts = [0, *(np.flatnonzero(number[1:] != number[:-1]) + 1).tolist(), len(rows)]
+    if len(cuts) < len(rows) // _MIN_RUN:
+        pieces = [
+            (parts.all[int(number[start])], rows[start:stop] - parts.starts[number[start]])
+            for start, stop in pairwise(cuts)
+        ]
         return _Divided(parts, rows, pieces, None)
     divided = list(_by_part(parts, rows))
     order = np.concatenate([at for _, at in divided])

@@ -19,8 +19,8 @@ from .columns import GrowingColumn, NarrowColumn
 from .packed_histograms import Packed, Take, has_packed, pack_histograms
 from .ragged import Ragged, concatenated, starts_of
 
-_NARROW = ("visit", "device", "dtype", "shape", "size", *COUNTS, "shard")
-COLUMNS = (*_NARROW, *STATISTICS, "tensor", "step", "time")
+NARROW = ("visit", "device", "dtype", "shape", "size", *COUNTS, "shard")
+COLUMNS = (*NARROW, *STATISTICS, "tensor", "step", "time")
 Key = Literal["tensor", "step"]
 RowNumbers = np.ndarray[Any, np.dtype[np.integer[Any]]]
 # Rows after the sorted part are scanned: 64k comparisons take less time than one query's Python.
@@ -32,7 +32,7 @@ class Tail:
 
     def __init__(self, first: int, histograms: bool) -> None:
         self.first = first
-        self.columns: dict[str, GrowingColumn] = {name: NarrowColumn() for name in _NARROW}
+        self.columns: dict[str, GrowingColumn] = {name: NarrowColumn() for name in NARROW}
         self.columns |= {name: GrowingColumn(np.float64) for name in STATISTICS}
         self.columns |= {name: GrowingColumn(np.int32) for name in ("tensor", "step")}
         self.columns["time"] = GrowingColumn(np.int64)
@@ -218,13 +218,20 @@ def freeze(parts: list[Segment | Tail]) -> dict[str, Array]:
         PackedError: the histograms of a segment are damaged.
     """
     arrays = {name: np.concatenate([part.column(name) for part in parts]) for name in COLUMNS}
-    for key in ("tensor", "step"):
-        codes = arrays[key]
-        arrays[f"by_{key}"] = np.argsort(codes, kind="stable").astype(np.int32)
-        arrays[f"by_{key}_start"] = starts_of(np.bincount(codes) if len(codes) else codes)
+    arrays |= postings(arrays)
     if not all(part.has_histograms for part in parts):
         return arrays
     return arrays | pack_histograms(_taker(parts), arrays["by_tensor"], arrays["by_tensor_start"])
+
+
+def postings(columns: Mapping[str, Array]) -> dict[str, Array]:
+    """`by_tensor`, `by_step` and where their codes begin, see `freeze`."""
+    arrays: dict[str, Array] = {}
+    for key in ("tensor", "step"):
+        codes = columns[key]
+        arrays[f"by_{key}"] = np.argsort(codes, kind="stable").astype(np.int32)
+        arrays[f"by_{key}_start"] = starts_of(np.bincount(codes) if len(codes) else codes)
+    return arrays
 
 
 def _taker(parts: Sequence[Segment | Tail]) -> Take:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,21 @@ class StepTable:
 
     def __len__(self) -> int:
         return len(self.step)
+
+
+class StepTotals(NamedTuple):
+    """Numbers of snapshots by graph (its code) and step, `nan` to `partial` of those with a trait; times are
+    us since 1970."""
+
+    graph: Array
+    step: Array
+    snapshots: Array
+    nan: Array
+    inf: Array
+    nonfinite: Array
+    partial: Array
+    first_time: Array
+    last_time: Array
 
 
 class StepTally:
@@ -59,6 +74,17 @@ class StepTally:
         self._snapshots.count(codes)
         self._nan.count(codes[nan])
         self._inf.count(codes[inf])
+        self._note_times(codes, time)
+
+    def add(self, totals: StepTotals) -> None:
+        """Adds totals of steps."""
+        codes = self.encode(totals.step)
+        self._snapshots.add(codes, totals.snapshots)
+        self._nan.add(codes, totals.nan)
+        self._inf.add(codes, totals.inf)
+        self._note_times(codes, totals.first_time)
+
+    def _note_times(self, codes: Array, time: Array) -> None:
         times = np.full(len(self.values), np.iinfo(np.int64).max)
         times[: len(self._time)] = self._time
         np.minimum.at(times, codes, time)
@@ -121,6 +147,12 @@ class GraphSteps:
             tally = self._tallies.setdefault(graph, StepTally())
             tally.count(tally.encode(steps[rows]), nan[rows], inf[rows], time[rows])
 
+    def add(self, totals: StepTotals) -> None:
+        """Adds totals of graphs and steps."""
+        for graph in np.unique(totals.graph).tolist():
+            mine = totals.graph == graph
+            self._tallies.setdefault(graph, StepTally()).add(StepTotals(*(c[mine] for c in totals)))
+
 
 class Tally:
     """How often each code was counted."""
@@ -134,6 +166,13 @@ class Tally:
             added = np.bincount(codes)
             self._totals = self.totals(max(len(added), len(self._totals)))
             self._totals[: len(added)] += added
+
+    def add(self, codes: Array, times: Array) -> None:
+        """Counts each code so many times."""
+        if len(codes):
+            totals = self.totals(max(int(codes.max()) + 1, len(self._totals)))
+            np.add.at(totals, codes, times)
+            self._totals = totals
 
     def restore(self, totals: Array) -> None:
         """Sets the totals of all codes."""

@@ -111,7 +111,7 @@ def tensor_rows(
         rows = in_order(catalog, select_rows(catalog, rows, steps, worker))
         if len(rows):
             break
-    return max(codes, key=catalog.tensors.last_row), rows
+    return max(codes, key=catalog.last_row), rows
 
 
 def function_of(graph_id: str) -> str:

@@ -43,7 +43,10 @@ def replica_drift(view: RunView, limits: Limits) -> Iterable[Hit]:
     if len(view.run.catalog.workers) < 2:
         return
     drifts = []
-    replicated = view.where(_may_be_replicated)
+    differing = view.run.catalog.differing
+    replicated = [
+        tensor for tensor in view.where(_may_be_replicated) if differing is None or tensor.code in differing
+    ]
     for start in range(0, len(replicated), _BATCH_TENSORS):
         rows = view.rows(replicated[start : start + _BATCH_TENSORS])
         for code, place in rows.groups():
