@@ -59,7 +59,7 @@ def questions(tensors: int, steps: int, seed: int) -> dict[str, Callable[[], str
 def ask(folder: Path, tensors: int, steps: int, calls: int) -> Measured:
     """Opens the log directory and asks its API; milliseconds at the median and at the 99th of 100 calls."""
     from tensortap.server.app import create_app
-    from tensortap.server.jobs.pandas_guard import hide_pandas
+    from tensortap.system.pandas_guard import hide_pandas
 
     hide_pandas()  # as `tensortap serve` does
     app = create_app(folder)

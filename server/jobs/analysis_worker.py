@@ -22,9 +22,8 @@ from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import parse_settings
 from tensortap.core.progress import Advance
 from tensortap.index.run_index import RunIndex, RunReplacedError, open_run
+from tensortap.system.pandas_guard import hide_pandas
 from tensortap.system.subprocess_worker import SendProgress, serve, spaced
-
-from .pandas_guard import hide_pandas
 
 _OPEN = 4  # runs that are held
 

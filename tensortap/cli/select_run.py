@@ -88,8 +88,12 @@ def open_log(path: Path, options: argparse.Namespace | None = None) -> LogIndex:
     Raises:
         NotARunError: the directory does not exist, or has no run.
     """
+    from tensortap.index.engine_reading import EngineReading
     from tensortap.index.logdir_index import LogIndex
+    from tensortap.scale.registry import open_engine
+    from tensortap.system.pandas_guard import hide_pandas
 
+    hide_pandas()
     path = as_logdir(path)
     if not is_folder(path):
         raise NotARunError(
@@ -97,10 +101,13 @@ def open_log(path: Path, options: argparse.Namespace | None = None) -> LogIndex:
         )
     log = LogIndex(path)
     if options is not None and (options.engine or options.processes):
-        _read_by_engine(log, options.engine, options.processes)
+        opened = open_engine(options.engine, options.processes)
+        with opened as engine, part_progress("reading") as advance:
+            log.refresh(reading=EngineReading(engine, advance))
     else:
-        with bytes_progress("reading") as advance:
-            log.refresh(lambda _: advance(*_progress(log)))
+        with open_engine() as engine, bytes_progress("reading") as advance:
+            read = lambda *_: advance(*_progress(log))  # noqa: E731
+            log.refresh(read, reading=EngineReading(engine, read, only_compacted=True))
     if not log.runs:
         check_folders_read(log.unread)
         raise NotARunError(
@@ -108,14 +115,6 @@ def open_log(path: Path, options: argparse.Namespace | None = None) -> LogIndex:
             "A run is a directory with a run.json; see 'tensortap demo'.",
         )
     return log
-
-
-def _read_by_engine(log: LogIndex, engine: str, processes: int | None) -> None:
-    from tensortap.index.engine_reading import EngineReading
-    from tensortap.scale.registry import open_engine
-
-    with open_engine(engine, processes) as opened, part_progress("reading") as advance:
-        log.refresh(reading=EngineReading(opened, advance))
 
 
 def check_folders_read(unread: Mapping[Path, OSError]) -> None:

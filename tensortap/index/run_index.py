@@ -114,6 +114,7 @@ class RunIndex:
         self._reader: RunReader | None = None
         self._shelf: GraphCache | None = None
         self._followers: dict[str, WorkerFollower] = {}
+        self._here: dict[str, WorkerFollower] = {}  # those whose folders are here: `compact/` may be all
         self._settled: tuple[int, ...] | None = None
         self._broken = False
         self._overview: tuple[tuple[int, int], RunOverview] | None = None
@@ -160,7 +161,7 @@ class RunIndex:
     def _touched(self) -> tuple[int, ...]:
         """When files or folders were last added where a run that all its workers have closed can change,
         ns."""
-        workers = (self.path / name for name in self._followers)
+        workers = (self.path / name for name in self._here)
         folders = [self.path, self.path / "graphs", *workers]
         folders += [] if self._compacted is None else [self.path / COMPACT]
         return tuple(map(_added, folders))
@@ -207,14 +208,14 @@ class RunIndex:
             self._read_by_engine(reading)
         if self._compacted is not None and self._read_compacted(self._compacted):
             return True
-        more = [follower.poll() for follower in self._followers.values()]
-        more.append(self.events.poll(self._followers))
+        more = [follower.poll() for follower in self._here.values()]
+        more.append(self.events.poll(self._here))
         if self._shelf.missing:  # it may have been written since
             self._shelf.poll()
-        for name, follower in self._followers.items():
+        for name, follower in self._here.items():
             follower.count_events(self.events.count(name))
         self._save(any(more))
-        for follower in self._followers.values():
+        for follower in self._here.values():
             follower.look()
         return any(more)
 
@@ -283,7 +284,7 @@ class RunIndex:
                 unread[0].read()
         if compacted.is_stale:  # without the parts that are damaged
             self.generation += 1
-            self._positions, self._followers = {}, {}
+            self._positions, self._followers, self._here = {}, {}, {}
             self.catalog = Catalog(self.path)
             compacted.open(self.catalog, self._shared.cache)
             assert self._reader is not None
@@ -307,7 +308,8 @@ class RunIndex:
 
     def _find_workers(self, reader: RunReader) -> None:
         known = [] if self._compacted is None else self._compacted.worker_infos()
-        found = {info.worker: info for info in [*known, *reader.workers()]}
+        here = reader.workers()
+        found = {info.worker: info for info in [*known, *here]}
         workers = dict(sorted(found.items(), key=lambda each: (each[1].started, each[0])))
         if not self._followers.keys() <= workers.keys():
             raise RunReplacedError(self.name)
@@ -319,6 +321,7 @@ class RunIndex:
         self._followers = {
             name: followers[name] for name in workers
         }  # replaced, for those who iterate over it
+        self._here = {info.worker: followers[info.worker] for info in here}
 
     def _follow(self, reader: RunReader, info: WorkerInfo) -> WorkerFollower:
         follower = WorkerFollower(reader, info, self.catalog)
@@ -331,7 +334,7 @@ class RunIndex:
 
     def progress(self) -> tuple[int, int]:
         """Bytes of statistics that were read, and that there are."""
-        found = [follower.progress() for follower in list(self._followers.values())]
+        found = [follower.progress() for follower in list(self._here.values())]
         found += [] if self._compacted is None else [self._compacted.progress()]
         return sum(done for done, _ in found), sum(size for _, size in found)
 

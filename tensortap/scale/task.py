@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from tensortap.core.errors import TensortapError
+from tensortap.system.pandas_guard import hide_pandas
 from tensortap.system.subprocess_worker import SendProgress, serve
 
 Record = dict[str, Any]  # JSON, and in an answer the bytes `data`
@@ -45,4 +46,5 @@ def _handle(request: dict[str, Any], progress: SendProgress) -> tuple[Any, bytes
 
 
 if __name__ == "__main__":
+    hide_pandas()
     serve(_handle)

@@ -99,8 +99,8 @@ def port_number(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     with interrupted_at_once():
-        from tensortap.server.jobs.pandas_guard import hide_pandas
         from tensortap.server.serve import Server
+        from tensortap.system.pandas_guard import hide_pandas
 
         hide_pandas()
     if arguments.compact:

@@ -10,7 +10,7 @@ import pytest
 
 _PROGRAM = """
 import sys
-from tensortap.server.jobs.pandas_guard import hide_pandas
+from tensortap.system.pandas_guard import hide_pandas
 hide_pandas()
 import numpy, pyarrow
 column = pyarrow.array(numpy.arange(3))
