@@ -34,6 +34,6 @@ export async function mount(root: HTMLElement, provider: Promise<Provider> = beg
   prefetchNeighbours();
   drawVisibly();
   render(<App />, root);
-  // The first picture goes before the code of the other views; who clicks one earlier fetches it then.
+  // The first picture has priority over the code of the other views, which is loaded on demand until then.
   setTimeout(lazyViews.load, REST_AFTER_MS);
 }

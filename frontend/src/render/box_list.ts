@@ -1,4 +1,4 @@
-/** Boxes on the screen, as columns that are filled anew each frame without making garbage. */
+/** Boxes on the screen, as columns that are refilled each frame without allocation. */
 export class BoxList {
   count = 0;
   entity = new Int32Array(64);
@@ -24,7 +24,7 @@ export class BoxList {
     this.alpha[i] = alpha;
   }
 
-  /** The same boxes in lists of at most so many. */
+  /** The same boxes in lists of at most this length. */
   inParts(most: number): BoxList[] {
     if (this.count <= most) return [this];
     return Array.from({ length: Math.ceil(this.count / most) }, (_, part) =>

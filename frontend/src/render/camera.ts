@@ -1,4 +1,4 @@
-/** The part of the current graph: graph coordinates `x`, `y` are at the middle of a view of `width` × `height` screen pixels. */
+/** The visible part of the graph: graph coordinates `x`, `y` are in the middle of a view of `width` × `height` screen pixels. */
 export interface Camera {
   readonly x: number;
   readonly y: number;
@@ -18,9 +18,9 @@ export interface Rect {
 }
 
 const MOST_ZOOM = 4;
-/** So far out a whole graph is one pixel; nobody wants to go farther. */
+/** At this zoom a whole graph is one pixel. */
 const LEAST_ZOOM = 1e-5;
-/** Fitting does not blow a small graph up beyond this. */
+/** Fitting does not enlarge a small graph beyond this. */
 const MOST_FIT = 1.25;
 
 export const toScreenX = (camera: Camera, view: View, graphX: number): number => (graphX - camera.x) * camera.zoom + view.width / 2;
@@ -28,7 +28,7 @@ export const toScreenY = (camera: Camera, view: View, graphY: number): number =>
 export const toGraphX = (camera: Camera, view: View, screenX: number): number => (screenX - view.width / 2) / camera.zoom + camera.x;
 export const toGraphY = (camera: Camera, view: View, screenY: number): number => (screenY - view.height / 2) / camera.zoom + camera.y;
 
-/** Zooms by a factor so that what is at a screen point stays there. */
+/** Zooms by a factor around a fixed screen point. */
 export function zoomAt(camera: Camera, view: View, screenX: number, screenY: number, factor: number): Camera {
   const zoom = Math.min(MOST_ZOOM, Math.max(LEAST_ZOOM, camera.zoom * factor));
   const x = toGraphX(camera, view, screenX) - (screenX - view.width / 2) / zoom;
@@ -36,7 +36,10 @@ export function zoomAt(camera: Camera, view: View, screenX: number, screenY: num
   return { x, y, zoom };
 }
 
-/** Zooms around a box whose middle is in view, so that it stays in view; around the middle of the view without one, or where it is larger than the view. */
+/**
+ * Zooms around a box whose centre is visible, so that it stays visible; around the centre of the view if there is none, or it is larger
+ * than the view.
+ */
 export function zoomAround(camera: Camera, view: View, box: Rect | null, factor: number): Camera {
   const { width, height } = view;
   const fits = box && box.width * camera.zoom <= width && box.height * camera.zoom <= height;
@@ -54,7 +57,7 @@ const middleOf = (camera: Camera, view: View, { x, y, width, height }: Rect): [n
   toScreenY(camera, view, y + height / 2),
 ];
 
-/** How far a span is beyond an end of another; 0 where it would not fit in there. */
+/** How far a range exceeds another one; 0 if it would not fit. */
 function outside(low: number, high: number, from: number, to: number): number {
   if (high - low > to - from) return 0;
   return low < from ? low - from : Math.max(0, high - to);
@@ -68,7 +71,7 @@ export function panBy(camera: Camera, screenDx: number, screenDy: number): Camer
 const MARGIN = 28;
 const MARGIN_TOP = 58;
 
-/** Shows all of a rectangle. */
+/** Shows a whole rectangle. */
 export function fitRect(rect: Rect, view: View, margin = MARGIN, marginTop = MARGIN_TOP): Camera {
   const width = Math.max(20, view.width - 2 * margin);
   const height = Math.max(20, view.height - margin - marginTop);
@@ -76,24 +79,24 @@ export function fitRect(rect: Rect, view: View, margin = MARGIN, marginTop = MAR
   return { x: rect.x + rect.width / 2, y: rect.y + rect.height / 2 - (marginTop - margin) / 2 / zoom, zoom };
 }
 
-/** Centres a box, zoomed so that it is comfortable to read and, if it is large, wholly in view. */
+/** Centres a box at a readable zoom; a large one is shown whole. */
 export function centreOn(rect: Rect, view: View, camera: Camera): Camera {
   const readable = Math.min(1, Math.max(camera.zoom, 0.85));
   return { x: rect.x + rect.width / 2, y: rect.y + rect.height / 2, zoom: Math.min(readable, fitRect(rect, view, 60, 60).zoom) };
 }
 
-/** Between two cameras at `t` from 0 to 1; zoom goes evenly in factors. */
+/** Interpolates two cameras at `t` from 0 to 1, the zoom geometrically. */
 export function between(from: Camera, to: Camera, t: number): Camera {
   const zoom = from.zoom * (to.zoom / from.zoom) ** t;
   const ratio = to.zoom / from.zoom;
-  // With the zoom changing, what moves evenly on the screen is not x but the fixed point of the movement.
+  // With a changing zoom, motion is even on the screen if the fixed point of the movement is interpolated, not x.
   const s = Math.abs(ratio - 1) < 1e-3 ? t : (1 - ratio ** -t) / (1 - 1 / ratio);
   return { x: from.x + (to.x - from.x) * s, y: from.y + (to.y - from.y) * s, zoom };
 }
 
 export const easeOut = (t: number): number => 1 - (1 - t) ** 3;
 
-/** The rectangle around some; null around none. */
+/** The bounding rectangle of some; null for none. */
 export function enclosing(rects: readonly Rect[]): Rect | null {
   if (rects.length === 0) return null;
   let [left, top, right, bottom] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];

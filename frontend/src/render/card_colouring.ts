@@ -1,4 +1,4 @@
-/** Colours of cards: by health, by a measure at the current step, by size or class; the legend says what they mean. */
+/** Colours of cards: by health, by a measure at the current step, by size or class; with a legend. */
 
 import type { CardStatistics } from '../model/layers/card_statistics';
 import { CARD_COLOUR_TITLES, type CardColour } from '../model/layers/card_statistics';
@@ -15,7 +15,7 @@ export interface CardColouring {
 
 type Measured = readonly { readonly item: Item; readonly statistics: CardStatistics | null }[];
 
-/** How each measure is scaled: as the statistic of a node that it is like. */
+/** Scale of each measure: that of a similar node statistic. */
 const LIKE: Readonly<Record<Exclude<CardColour, 'health' | 'class'>, NodeStatistic>> = {
   gradientNorm: 'l2',
   updateRatio: 'l2',
@@ -55,7 +55,7 @@ function onScale(value: number, scale: ValueScale, styles: readonly BoxStyle[]):
   return Number.isNaN(value) ? undefined : styles[Math.round(scale.place(value) * (SCALE_STEPS - 1))];
 }
 
-/** A card without a colour of its own. */
+/** A card without a colour. */
 export function plain(theme: Theme, { kind }: Item): BoxStyle {
   return kind === 'op' ? theme.small : kind === 'block' ? theme.closed : kind === 'input' ? theme.hollow : theme.node;
 }

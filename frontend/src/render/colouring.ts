@@ -1,4 +1,4 @@
-/** Which style each entity is drawn in, and the legend that explains it. */
+/** Style of each entity, and the legend that explains it. */
 
 import type { DictColumn } from '../lib/arrays/columns';
 import {
@@ -35,17 +35,17 @@ export type Legend =
       readonly title: string;
       readonly colours: readonly string[];
       readonly ticks: readonly { readonly place: number; readonly label: string }[];
-      /** Which steps the scale is of; empty where it has to do with none. */
+      /** Steps of the scale; empty if there is no scale over steps. */
       readonly reach: string;
-      /** What boxes without a place on the scale are. */
+      /** Labels of boxes without a position on the scale. */
       readonly others: readonly Other[];
     };
 
 export interface Colouring {
-  /** Number of the style in `styles` of each entity; 0 is a box's own style (node, small node, closed scope). */
+  /** Index in `styles` for each entity; 0 is the default style (node, small node, collapsed scope). */
   readonly index: Uint8Array;
   readonly styles: readonly BoxStyle[];
-  /** Health of each entity, whatever the colours mean: NaN and Inf are always marked. */
+  /** Health of each entity, for any colouring: NaN and Inf are always marked. */
   readonly health: Uint8Array;
   readonly legend: Legend;
 }
@@ -94,7 +94,7 @@ const DIFFERENCE_LABELS: Record<(typeof VERDICTS)[number], string> = {
   same: 'equal',
 };
 
-/** A scope takes the worst verdict of what it holds. */
+/** A scope gets the worst verdict of its content. */
 function byDifference({ tree, theme, colour }: ColouringInput): Colours {
   const verdicts = colour.verdicts ?? new Uint8Array();
   const styles = differenceStyles(theme);
@@ -111,13 +111,13 @@ function byDifference({ tree, theme, colour }: ColouringInput): Colours {
   return { index, styles, legend: { kind: 'items', title: 'Difference vs. run B', items: differenceItems(theme, counts) } };
 }
 
-/** Of a node, of one that was not compared, and of each verdict. What rounding explains looks neither equal nor left out. */
+/** Styles of a node that was not compared, and of each verdict. Differences within rounding look different from both. */
 function differenceStyles(theme: Theme): BoxStyle[] {
   const amplified = scaleStyle(scaleColours(theme, true)[SCALE_STEPS - 1]!, theme);
   return [theme.node, theme.hollow, theme.nan, amplified, theme.inf, theme.closed, theme.fine];
 }
 
-/** What the colours of a comparison mean; `counts`: of what was not compared, and of each verdict. */
+/** Legend of a comparison; `counts`: of uncompared nodes, and of each verdict. */
 export function differenceItems(theme: Theme, counts: readonly number[]): LegendItem[] {
   const styles = differenceStyles(theme);
   const items: LegendItem[] = VERDICTS.map((verdict, i) => ({
@@ -128,7 +128,7 @@ export function differenceItems(theme: Theme, counts: readonly number[]): Legend
   return [...items, { label: 'not compared', style: theme.hollow, count: counts[0] ?? 0 }];
 }
 
-/** What a what-if changed (see `changesByRow`); a scope is as its most changed part. */
+/** Changes of a what-if (see `changesByRow`); a scope is like its most changed part. */
 function byChange({ tree, theme, colour }: ColouringInput): Colours {
   const changes = colour.verdicts ?? new Uint8Array();
   const changed = scaleStyle(scaleColours(theme, true)[0]!, theme);
@@ -150,7 +150,7 @@ function byChange({ tree, theme, colour }: ColouringInput): Colours {
 
 type Other = Omit<LegendItem, 'count'>;
 
-/** What a node without the number is, by its health: nothing of it is finite, or it has no such number, as a text has none. */
+/** Kind of a node without a number, by its health: nothing is finite, or it has no such number, like a text. */
 function numberless(theme: Theme): readonly Other[] {
   const none = { label: 'not numeric', style: theme.node };
   const others: Other[] = [{ label: 'not captured', style: theme.hollow }, none, none];
@@ -175,11 +175,11 @@ function bySize({ graph, tree, overlay, theme }: ColouringInput): Colours {
 }
 
 interface Drawn {
-  /** Of all entities, NaN where there is none. */
+  /** Of all entities, NaN if there is none. */
   readonly values: Float64Array;
   readonly scale: ValueScale;
   readonly colours: readonly string[];
-  /** What an entity without a value is: one of `others`. The legend tells the first one, and those that occur. */
+  /** Kind of an entity without a value: one of `others`. The legend lists the first one, and those that occur. */
   readonly other: Uint8Array;
   readonly others: readonly Other[];
 }
@@ -215,7 +215,7 @@ function byCategory({ graph, tree, theme }: ColouringInput, kind: keyof typeof C
   for (const code of column.codes) counts[code]!++;
   const named = counts.map((_, code) => code).filter((code) => column.values[code] !== '');
   named.sort((a, b) => counts[b]! - counts[a]! || a - b);
-  // With one kind too many, the rarest share the last colour.
+  // If there are too many kinds, the rarest share the last colour.
   const shown = named.slice(0, named.length > CATEGORY_COUNT ? CATEGORY_COUNT - 1 : CATEGORY_COUNT);
   const styles: BoxStyle[] = [theme.node, ...shown.map((_, i) => categoryStyle(theme, i)), theme.small];
   const other = styles.length - 1;
@@ -230,7 +230,7 @@ function byCategory({ graph, tree, theme }: ColouringInput, kind: keyof typeof C
   return { index, styles, legend: { kind: 'items', title, items } };
 }
 
-/** A scope takes a category only if all in it are of that category. */
+/** A scope has a category only if all its content does. */
 function colourUniformScopes(tree: ScopeTree, index: Uint8Array): void {
   const MIXED = 255;
   const seen = new Uint8Array(index.length);

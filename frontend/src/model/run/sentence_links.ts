@@ -1,4 +1,4 @@
-/** Finds what a sentence names: tensors, steps, lines of the program and layers, so that each can be a link. */
+/** Finds tensors, steps, source lines and layers named in a sentence, to make them links. */
 
 export type SentencePiece =
   | { readonly kind: 'text'; readonly text: string }
@@ -7,19 +7,19 @@ export type SentencePiece =
   | { readonly kind: 'line'; readonly text: string; readonly place: string }
   | { readonly kind: 'layer'; readonly text: string; readonly layer: string };
 
-/** What the run has: a sentence may hold words that only look like a name. */
+/** Names that the run has: a sentence may contain words that only look like names. */
 export interface Named {
   node(name: string): boolean;
   layer(path: string): boolean;
   step(step: number): boolean;
 }
 
-/** What may stand around a name, and is no part of it. */
+/** Characters around a name that are not part of it. */
 const AROUND = /^([("'“‘[]*)(.*?)([)"'”’\].,;:!?]*)$/s;
 const LINE = /^\S+\.(?:py|pyx|ipynb):\d+$/i;
 const TENSOR = /^(.+):\d+$/;
 
-/** The sentence in pieces, which joined are the sentence. */
+/** The sentence in pieces; joined they give the sentence. */
 export function sentencePieces(sentence: string, known: Named): SentencePiece[] {
   const pieces: SentencePiece[] = [];
   const plain = (text: string): void => {
@@ -51,7 +51,7 @@ function linkOf(name: string, before: string, known: Named): SentencePiece | nul
   if (LINE.test(name)) return { kind: 'line', text: name, place: name };
   const node = TENSOR.exec(name)?.[1];
   if (node !== undefined && known.node(node)) return { kind: 'tensor', text: name, tensor: name };
-  // A single word may be one of the sentence's own.
+  // A single word may belong to the sentence.
   const telling = name.includes('/') || before === 'layer';
   if (telling && known.layer(name)) return { kind: 'layer', text: name, layer: name };
   if (name.includes('/') && known.node(name)) return { kind: 'tensor', text: name, tensor: `${name}:0` };
@@ -60,7 +60,7 @@ function linkOf(name: string, before: string, known: Named): SentencePiece | nul
 
 interface HintPiece {
   readonly text: string;
-  /** Whether it is a name that is there, without its quotes; else the words around names. */
+  /** Whether it is an existing name, without its quotes; else the words between names. */
   readonly name: boolean;
 }
 
@@ -68,7 +68,7 @@ const PROPOSAL = /^Did you mean /;
 const QUOTED = /'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"/g;
 const BYTES = /\\[^'"\\]/;
 
-/** Other hints are one piece; a name with escapes that stand for bytes stays as it is quoted. */
+/** Other hints are one piece; a name with escaped bytes stays quoted. */
 export function hintPieces(hint: string): HintPiece[] {
   const pieces: HintPiece[] = [];
   let done = 0;

@@ -1,4 +1,4 @@
-/** Which nodes each line of a file made, and how they are. */
+/** Nodes created by each line of a file, and their health. */
 
 import { healthOfCounts } from '../graph/node_values';
 import type { StepStatistics } from '../wire/step_statistics';
@@ -11,25 +11,25 @@ export interface SourceMap {
 
 export interface SourceLine {
   line: number;
-  /** Rows of the nodes that this line made, ascending. */
+  /** Rows of the nodes created by this line, ascending. */
   nodes: number[];
-  /** How many nodes were made in calls that this line began. */
+  /** Number of nodes created in calls from this line. */
   through: number;
 }
 
-/** `file:line`, as the address holds it; a file's name may hold colons. */
+/** `file:line`, as in the address; file names may contain colons. */
 export function parsePlace(text: string): { file: string; line: number | null } {
   const found = /^(.*):(\d{1,9})$/s.exec(text);
   return found ? { file: found[1] as string, line: Number(found[2]) } : { file: text, line: null };
 }
 
-/** The files that a name means: the one of that path, else those whose path ends so. */
+/** The files that a name matches: the one with that path, else those whose path ends in it. */
 export function filesCalled<T extends { file: string }>(files: readonly T[], name: string): T[] {
   const exact = files.find(({ file }) => file === name);
   return exact ? [exact] : files.filter(({ file }) => file.replaceAll('\\', '/').endsWith(`/${name}`));
 }
 
-/** Lines of each file that made nodes, in the order of the files. A line that recurs in a stack counts once. */
+/** Lines of each file that created nodes, in file order. A line that recurs in a stack counts once. */
 export function linesOfFiles(map: SourceMap): Map<number, SourceLine>[] {
   const files = map.files.map(() => new Map<number, SourceLine>());
   const at = (file: number, line: number): SourceLine => {
@@ -51,8 +51,8 @@ export function linesOfFiles(map: SourceMap): Map<number, SourceLine>[] {
 }
 
 /**
- * Rows of the nodes that a place of the program made, `train.py:17` or a file alone: those that the line made itself, else those made in calls from it. A
- * file is named by its path or the end of it, in any case of letters. Null where the lines are not known.
+ * Rows of the nodes created at a place in the program, `train.py:17` or a whole file: directly, else in calls from there. A file is given
+ * by its path or the end of it, in any letter case. Null if the lines are unknown.
  */
 export function nodesOfPlace(map: SourceMap | null, text: string): number[] | null {
   if (map === null) return null;
@@ -66,7 +66,7 @@ export function nodesOfPlace(map: SourceMap | null, text: string): number[] | nu
   return own.length > 0 ? own : made(map.stacks.filter(({ frames }) => frames.some(here)));
 }
 
-/** Files by how many nodes their lines made themselves, the most first: the model before the program that trains it. */
+/** Files by number of directly created nodes, most first: the model before the training program. */
 export function filesByNodes(map: SourceMap): { file: string; embedded: boolean; nodes: number }[] {
   const counts = map.files.map(() => 0);
   for (const { frames, nodes } of map.stacks) {
@@ -77,7 +77,7 @@ export function filesByNodes(map: SourceMap): { file: string; embedded: boolean;
   return files.sort((a, b) => b.nodes - a.nodes);
 }
 
-/** Worst health of each node at a step: 0 where nothing was captured. */
+/** Worst health of each node at a step: 0 if nothing was captured. */
 export function healthByNode(count: number, step: StepStatistics | null): Uint8Array {
   const health = new Uint8Array(count);
   if (!step) return health;
@@ -93,7 +93,7 @@ export function worst(health: Uint8Array, nodes: readonly number[]): number {
   return nodes.reduce((most, node) => Math.max(most, health[node] ?? 0), 0);
 }
 
-// The lines of a file in parts, so that a long one need not be drawn at once.
+// Lines of a file in parts, so that a long file is not drawn at once.
 
 export interface NumberedLine {
   readonly line: number;
@@ -104,7 +104,7 @@ export interface NumberedLine {
 export const PART = 100;
 export const LINE = 20;
 
-/** All lines of a text; without one, those that made nodes. */
+/** All lines of a text; without one, those that created nodes. */
 export function numberedLines(text: string | null, made: ReadonlyMap<number, SourceLine>): NumberedLine[] {
   if (text === null) return [...made.keys()].sort((a, b) => a - b).map((line) => ({ line, text: '' }));
   return text.split('\n').map((one, i) => ({ line: i + 1, text: one }));
@@ -114,7 +114,7 @@ export function partsOf(lines: readonly NumberedLine[]): NumberedLine[][] {
   return Array.from({ length: Math.ceil(lines.length / PART) }, (_, i) => lines.slice(i * PART, (i + 1) * PART));
 }
 
-/** How many pixels down the chosen line is, else the first that made nodes where that is further down than `near`; null for neither. */
+/** Offset in pixels of the chosen line, else of the first line with nodes if it is further down than `near`; null for neither. */
 export function lineTop(
   lines: readonly NumberedLine[],
   chosen: number | null,

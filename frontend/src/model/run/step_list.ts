@@ -1,7 +1,7 @@
 import type { Snapshot, StepColumns } from '../wire/answers';
 import { infinities } from '../wire/statistics';
 
-/** Moves over an ascending list of steps. An empty list, or no step, gives null. */
+/** Navigation in an ascending list of steps. An empty list, or no step, gives null. */
 export function indexOfStep(steps: readonly number[], step: number | null): number {
   if (step === null) return -1;
   let low = 0;
@@ -16,16 +16,13 @@ export function indexOfStep(steps: readonly number[], step: number | null): numb
   return -1;
 }
 
-/**
- * Whether the newest step of a run that is being written may lack tensors still: it holds fewer snapshots than the step before, and
- * no later commit has completed it.
- */
+/** Whether the newest step of a growing run may be incomplete: it has fewer snapshots than the previous step, and no later step exists. */
 export function halfWritten({ snapshots }: Pick<StepColumns, 'snapshots'>, index: number, live: boolean): boolean {
   const [here, before] = [snapshots[index], snapshots[index - 1]];
   return live && index === snapshots.length - 1 && here !== undefined && before !== undefined && here < before;
 }
 
-/** Index of the newest step that is not half written; -1 without a step. */
+/** Index of the newest complete step; -1 without a step. */
 export function latestWhole(steps: Pick<StepColumns, 'snapshots'>, live: boolean): number {
   const last = steps.snapshots.length - 1;
   return halfWritten(steps, last, live) ? last - 1 : last;
@@ -40,7 +37,7 @@ export function nearestStep(steps: readonly number[], step: number): number | nu
   return best;
 }
 
-/** The step `offset` places on from `step` (or from its nearest neighbour), held at the ends. */
+/** The step `offset` positions after `step` (or its nearest neighbour), clamped at the ends. */
 export function moveStep(steps: readonly number[], step: number | null, offset: number): number | null {
   if (steps.length === 0) return null;
   if (step === null) return steps[steps.length - 1] as number;
@@ -59,7 +56,7 @@ export function neighbourSteps(steps: readonly number[], step: number): { before
   return { before, after };
 }
 
-/** The steps from `first` to `last`; null where there are none. */
+/** The steps from `first` to `last`; null if there are none. */
 export function within(columns: StepColumns, { first, last }: { first: number; last: number }): StepColumns | null {
   const from = columns.step.findIndex((step) => step >= first);
   const after = columns.step.findIndex((step) => step > last);
@@ -70,14 +67,16 @@ export function within(columns: StepColumns, { first, last }: { first: number; l
   return { step: cut(step), time: cut(time), snapshots: cut(snapshots), nan: cut(nan), inf: cut(inf) };
 }
 
-// Which of the snapshots of a tensor at one step is shown.
+// Which snapshot of a tensor at a step is shown.
 
-/** Visits at which there are snapshots, ascending. */
+/** Iterations with snapshots, ascending. */
 export function visitsOf(rows: readonly Snapshot[]): number[] {
   return [...new Set(rows.map((row) => row.visit))].sort((a, b) => a - b);
 }
 
-/** The one at the wanted visit (else the first that has a NaN or Inf, else the first), of the latest worker that has it; null where there is none. */
+/**
+ * The snapshot of the requested iteration (else the first with NaN or Inf, else the first), of the latest worker; null if there is none.
+ */
 export function snapshotAt(rows: readonly Snapshot[], visit: number | null): Snapshot | null {
   const visits = visitsOf(rows);
   const [bad] = visitsOf(rows.filter((row) => row.nan + infinities(row) > 0));

@@ -3,8 +3,8 @@ import type { Snapshot } from '../wire/answers';
 import { COUNTS, infinities, type MeasureName, STATISTICS, shapeText } from '../wire/statistics';
 
 /**
- * The columns of the list of tensors; adding one is one row. `width`: pixels; `rank`: which go first where there is no room for all.
- * The server sorts by all but the trend.
+ * Columns of the list of tensors; a new one is one row. `width`: pixels; `rank`: priority if there is no room for all. The server sorts
+ * by all but the trend.
  */
 export const TABLE_COLUMNS = [
   { id: 'tensor', label: 'Tensor', text: true, width: 180, rank: 0 },
@@ -32,26 +32,26 @@ export type TableColumn = (typeof TABLE_COLUMNS)[number];
 export type ColumnId = TableColumn['id'];
 
 export interface TableFilter {
-  /** Regular expression on tensor names, whatever their case; an invalid one matches as plain text. */
+  /** Regular expression for tensor names, ignoring case; an invalid one matches as plain text. */
   match: string;
   opType: string;
   layer: string;
   nonfinite: boolean;
-  /** A condition on the numbers and texts, `nan > 0 and op == 'Relu'`, as the server reads it. */
+  /** A condition on numbers and texts, `nan > 0 and op == 'Relu'`, in the server's syntax. */
   where: string;
 }
 
 export const NO_FILTER: TableFilter = { match: '', opType: '', layer: '', nonfinite: false, where: '' };
 
 export interface TableSort {
-  /** `flow`: as the data flows, which no column shows. */
+  /** `flow`: data flow order, which has no column. */
   column: ColumnId | 'flow';
   descending: boolean;
 }
 
 export const FLOW: TableSort = { column: 'flow', descending: false };
 
-/** A sorting as it stands in an address: `-nan`. What names no column sorts as the data flows. */
+/** An order as in an address: `-nan`. Unknown columns sort in data flow order. */
 export function parseSort(text: string): TableSort {
   const name = text.replace(/^-/, '');
   const column = TABLE_COLUMNS.find((candidate) => candidate.id === name && candidate.id !== 'trend');
@@ -62,7 +62,7 @@ export function sortText({ column, descending }: TableSort): string {
   return (descending ? '-' : '') + column;
 }
 
-/** What the server is asked for, apart from which page. */
+/** Parameters of the request, except the page. */
 export function tableQuery(filter: TableFilter, sort: TableSort): Record<string, string | boolean | null> {
   const { opType, layer, nonfinite, where } = filter;
   const match = filter.match === '' ? null : `(?i)${parsePattern(filter.match) ? filter.match : escaped(filter.match)}`;
@@ -71,13 +71,13 @@ export function tableQuery(filter: TableFilter, sort: TableSort): Record<string,
 
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-/** Null where the text is no regular expression. */
+/** Null if the text is not a regular expression. */
 export function parsePattern(text: string): RegExp | null {
   const read = readPattern(text);
   return read instanceof RegExp ? read : null;
 }
 
-/** Why a text is no regular expression; null where it is one. */
+/** Why a text is not a regular expression; null if it is. */
 export function patternError(text: string): string | null {
   const read = readPattern(text);
   return read instanceof RegExp ? null : `Not a regular expression (${read}); showing names that contain the text.`;
@@ -91,13 +91,13 @@ function readPattern(text: string): RegExp | string {
   }
 }
 
-/** The statistic whose trend is shown: what the list is sorted by, else the largest magnitude. */
+/** The statistic of the trend column: that of the order, else the largest magnitude. */
 export function trendOf({ column }: TableSort): MeasureName | 'size' {
   const known = [...COUNTS, ...STATISTICS, 'size' as const].find((name) => name === column);
   return column === 'zero_share' ? 'zero' : (known ?? 'abs_max');
 }
 
-/** Which columns are shown: the chosen ones, or as many as fit, in the order of their rank. */
+/** Visible columns: the chosen ones, or as many as fit, by rank. */
 export function columnsFor(width: number, chosen: readonly ColumnId[] | null, needed: { step: boolean; visit: boolean }): TableColumn[] {
   const possible = TABLE_COLUMNS.filter(({ id }) => (id !== 'step' || needed.step) && (id !== 'visit' || needed.visit));
   if (chosen !== null) return possible.filter(({ id, rank }) => rank === 0 || chosen.includes(id));
@@ -117,11 +117,11 @@ export function cellText(row: Snapshot, column: ColumnId): string {
   return column === 'op_type' || column === 'layer' ? (row[column] ?? '') : '';
 }
 
-/** Pixels of a digit, and of a cell's padding. */
+/** Width of a digit, and of a cell's padding, in pixels. */
 const DIGIT = 7.5;
 const PADDING = 20;
 
-/** A number as a column shows it: with fewer digits where there is no room for all, as a number that is cut is another one. */
+/** A number for a column: with fewer digits if it does not fit, because a truncated number is a different one. */
 export function numberText({ id, width }: TableColumn, value: number): string {
   if (id === 'step' || id === 'visit') return String(value);
   if (id === 'zero_share') return Number.isNaN(value) ? '?' : shareText(value);
@@ -133,7 +133,7 @@ export function numberText({ id, width }: TableColumn, value: number): string {
   return Number.isNaN(value) ? '–' : formatShort(value, room);
 }
 
-/** Percent; neither 0 nor 100 where it is only near to them. */
+/** Percent; 0 and 100 only if exact. */
 function shareText(share: number): string {
   if (share === 0 || share === 1) return `${100 * share} %`;
   return `${Math.min(99.9, Math.max(0.1, 100 * share)).toFixed(1)} %`;

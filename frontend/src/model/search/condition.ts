@@ -1,15 +1,15 @@
-/** Helps to write conditions on snapshots; the server reads them (tensortap/index/query/filter_parser.py) and says what is wrong. */
+/** Helps to write conditions on snapshots; the server parses them (tensortap/index/query/filter_parser.py) and reports errors. */
 
 import { COUNTS, STATISTICS } from '../wire/statistics';
 
-/** The numbers and the texts that a condition may name. */
+/** Numbers and texts that a condition may use. */
 const COUNT_FIELDS: readonly string[] = [...COUNTS, 'inf', 'nonfinite'];
 export const CONDITION_FIELDS: readonly string[] = ['step', 'visit', 'size', ...COUNT_FIELDS, ...STATISTICS];
 export const TEXT_FIELDS: readonly string[] = ['tensor', 'node', 'op', 'op_type', 'layer', 'dtype', 'device', 'worker', 'graph'];
-/** Counts by the number of elements. */
+/** Counts that may be given as a share of the elements. */
 const SHARES: readonly string[] = ['sparsity', 'zero_share', 'nan_share', 'inf_share'];
 
-/** What a condition goes on with: each the whole text, its last word completed. None where that is complete. */
+/** Completions of a condition: whole texts with the last word completed. None if it is complete. */
 export function completions(text: string): string[] {
   const [, before = '', word = ''] = /^(.*?)([a-z_]\w*)?$/is.exec(text) ?? [];
   if (word === '' && text.trim() !== '' && !/(?:[(]|\b(?:and|or|not))\s*$/i.test(text)) return [];
@@ -17,10 +17,10 @@ export function completions(text: string): string[] {
   return found.map((one) => before + one);
 }
 
-/** Whether a condition is, or is joined by `and` with, another one. */
+/** Whether a condition equals another one, or has it as an `and` term. */
 export const withTerm = (condition: string, term: string): boolean => condition === term || condition.split(' and ').includes(term);
 
-/** Joins a condition with another one by `and`, or takes it out again. */
+/** Adds a condition as an `and` term, or removes it. */
 export function toggleTerm(condition: string, term: string): string {
   const rest = condition.trim();
   if (rest === '') return term;

@@ -1,20 +1,20 @@
 /**
- * Connected patterns, `MatMul->.*->Softmax`: nodes in a row along data edges. `.*` stands for any number of nodes, or none, but not for a further one that
- * fits the step before it: the MatMul that is meant is the last before the Softmax, else all of a network would be a hit.
+ * Connected patterns, `MatMul->.*->Softmax`: consecutive nodes along data edges. `.*` matches any number of nodes, except another match
+ * of the previous part: the last MatMul before the Softmax counts, otherwise most of a network would match.
  */
 
 import { nodeEdges } from '../graph/neighbours';
 import type { EdgeColumns } from '../wire/graph';
 
-/** Which nodes a step fits; null: any number of nodes, whatever they are. */
+/** Nodes that match a part; null: any number of any nodes. */
 export type Step = Uint8Array | null;
 
-/** More ways than this hide each other. */
+/** More paths than this hide each other. */
 const MOST_WAYS = 60;
 
 /**
- * Marks in `hit` the nodes that fit a step of some row of connected nodes; those that a `.*` stands for are not hits. Returns the shortest way to each of
- * the last nodes, in the data's order and with all that lies in between; of many the first `MOST_WAYS`.
+ * Marks in `hit` the nodes that match a part of some connected sequence; nodes matched by `.*` are not hits. Returns the shortest path to
+ * each of the last nodes, complete and in data flow order, at most `MOST_WAYS`.
  */
 export function markConnected(nodeCount: number, edges: EdgeColumns, steps: readonly Step[], hit: Uint8Array): Int32Array[] {
   const { outgoing, incoming } = nodeEdges(nodeCount, edges);
@@ -34,7 +34,7 @@ export function markConnected(nodeCount: number, edges: EdgeColumns, steps: read
   };
   const gaps = gapsOf(steps);
   const fits = steps.filter((step) => step !== null);
-  // What is reached from a node of each step; then backwards, as only what can go on to the end counts.
+  // Forwards from the nodes of each part, then backwards, because only nodes on complete paths count.
   const front = fits.slice(0, 1);
   const walks: Int32Array[] = [];
   for (let i = 1; i < fits.length; i++) {
@@ -50,7 +50,7 @@ export function markConnected(nodeCount: number, edges: EdgeColumns, steps: read
   return ends.map((end) => wayTo(end, walks, front));
 }
 
-/** Back from a last node through each walk to where that began. */
+/** Back from a last node through each search to its start. */
 function wayTo(end: number, walks: readonly Int32Array[], front: readonly Uint8Array[]): Int32Array {
   const rows = [end];
   for (let i = walks.length - 1; i >= 0; i--) {
@@ -60,7 +60,7 @@ function wayTo(end: number, walks: readonly Int32Array[], front: readonly Uint8A
   return Int32Array.from(rows.reverse());
 }
 
-/** Each link of the ways once, so that what many share is drawn once: the pieces of each way that none before it has. */
+/** Each link of the paths once, so that shared links are drawn once. */
 export function linksOnce(ways: readonly Int32Array[], nodeCount: number): Int32Array[] {
   const seen = new Set<number>();
   const pieces: Int32Array[] = [];
@@ -84,7 +84,7 @@ function gapsOf(steps: readonly Step[]): boolean[] {
   return steps.flatMap((step, i) => (step === null ? [] : [i > 0 && steps[i - 1] === null]));
 }
 
-/** Those of some nodes that a walk came to. */
+/** Nodes of a set that a search reached. */
 const reachedOf = (nodes: Uint8Array, before: Int32Array): Uint8Array => nodes.map((is, node) => (before[node]! >= 0 ? is : 0));
 
 function rowsIn(set: Uint8Array): number[] {

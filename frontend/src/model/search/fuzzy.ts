@@ -2,11 +2,12 @@ import { TextColumn } from '../../lib/arrays/columns';
 import { mayPause, runInSlices, type SlicedWork } from '../../lib/scheduling';
 
 /**
- * Fuzzy matching, as editors have it: the letters of a term in their order, not necessarily side by side (`mtml` is in MatMul). What stands together,
- * begins a word (`_`, `/`, `.`, camelCase) or lies in the last part of a path weighs more. A text is a piece of a longer one, so that a column of names is searched without making a string of each.
+ * Fuzzy matching as in editors: the letters of a term in order, not necessarily adjacent (`mtml` matches MatMul). Adjacent letters,
+ * beginnings of words (`_`, `/`, `.`, camelCase) and the last part of a path score higher. A text is a range of a longer one, so a column
+ * of names is searched without creating strings.
  */
 
-/** Points of a matched letter, before what weighs more or less. */
+/** Points per matched letter, before bonuses. */
 export const LETTER = 16;
 const TOGETHER = 12;
 const LABEL_START = 14;
@@ -16,7 +17,7 @@ const WHOLE_LABEL = 24;
 const GAP = 3;
 const MOST_GAP = 12;
 const LENGTH = 0.1;
-/** A term right behind the one before it: `block 1` means block_1, not the 1 at the end of block_0_1. */
+/** A term right after the previous one: `block 1` means block_1, not the 1 at the end of block_0_1. */
 const NEXT_TERM = 20;
 
 const [SLASH, UPPER_A, UPPER_Z, LOWER_A, LOWER_Z, ZERO, NINE] = [47, 65, 90, 97, 122, 48, 57];
@@ -24,12 +25,12 @@ const [SLASH, UPPER_A, UPPER_Z, LOWER_A, LOWER_Z, ZERO, NINE] = [47, 65, 90, 97,
 /** A query's terms; all of them must match. */
 export const fuzzyTerms = (query: string): string[] => query.toLowerCase().split(/\s+/).filter(Boolean);
 
-/** Where the whole term of a number is next from a place on, Infinity for nowhere; to be asked from the front to the end. */
+/** Next position of the whole term of a number, Infinity for none; must be called from front to end. */
 type NextPlace = (term: number, from: number) => number;
 
 /**
- * How well `text[start:end]` fits, -1 where a term does not. `lower` is `text` in lower case, of the same length. `places` gets the positions of the matched
- * letters in the whole `text`. `nextPlace` spares a long text searches for terms that are not there.
+ * Score of `text[start:end]`, -1 if a term does not match. `lower` is `text` in lower case, of the same length. `places` receives the
+ * positions of the matched letters in the whole `text`. `nextPlace` avoids searching long texts for missing terms.
  */
 function fuzzyScore(
   text: string,
@@ -40,7 +41,7 @@ function fuzzyScore(
   places?: number[],
   nextPlace: NextPlace = (term, from) => placeOrNone(lower.indexOf(terms[term]!, from)),
 ): number {
-  let label = end - 1; // a search for the slash would go on into other rows
+  let label = end - 1; // a search for the slash would continue into other rows
   while (label > start && lower.charCodeAt(label - 1) !== SLASH) label--;
   let total = 0;
   let next = -1;
@@ -49,7 +50,7 @@ function fuzzyScore(
     if (term.length > found.length) found = new Int32Array(2 * term.length);
     let score = together(text, lower, start, end, label, next, term, i, nextPlace);
     if (score < 0) {
-      if (term.length === 1 || !scattered(lower, start, end, term)) return -1; // one letter is together or not there
+      if (term.length === 1 || !scattered(lower, start, end, term)) return -1; // one letter is either adjacent or missing
       score = placesScore(text, lower, start, end, label, next, term);
       next = found[term.length - 1]! + 1;
       if (places) for (let letter = 0; letter < term.length; letter++) places.push(found[letter]!);
@@ -62,13 +63,13 @@ function fuzzyScore(
   return Math.max(0, total - LENGTH * (end - start));
 }
 
-/** Of a text of its own. */
+/** For a separate text. */
 export function fuzzyMatch(text: string, terms: readonly string[]): { score: number; places: number[] } {
   const places: number[] = [];
   return { score: fuzzyScore(text, lowerOf(text), 0, text.length, terms, places), places };
 }
 
-/** Where lower case has another length (İ), places would not fit. */
+/** If lower case has another length (İ), positions would not match. */
 function lowerOf(text: string): string {
   const lower = text.toLowerCase();
   return lower.length === text.length ? lower : text;
@@ -76,11 +77,11 @@ function lowerOf(text: string): string {
 
 const placeOrNone = (at: number): number => (at < 0 ? Number.POSITIVE_INFINITY : at);
 
-/** Places of the letters of a term that is scattered, and where one begins that stands together. */
+/** Positions of the letters of a scattered term, and the start of an adjacent one. */
 let found = new Int32Array(64);
 let wholeAt = -1;
 
-/** Points of the letters that `found` has the places of. */
+/** Points of the letters at the positions in `found`. */
 function placesScore(text: string, lower: string, start: number, end: number, label: number, next: number, { length }: string): number {
   let score = (found[0]! >= label ? IN_LABEL : 0) + nextBonus(lower, next, found[0]!);
   if (length === end - label && found[0] === label) score += WHOLE_LABEL;
@@ -94,7 +95,7 @@ function placesScore(text: string, lower: string, start: number, end: number, la
   return score;
 }
 
-/** Points of the whole term at its place that begins best, the last of equal ones; -1 where it is not there. */
+/** Points of the whole term at its best position, the last of equal ones; -1 if it is missing. */
 function together(
   text: string,
   lower: string,
@@ -119,7 +120,7 @@ function together(
   return most + length * LETTER + (length - 1) * TOGETHER + intoLabel + all;
 }
 
-/** The letters as far to the end as they are, then as close together as they are from the first of those on. */
+/** The letters as close to the end as possible, then as close together as possible. */
 function scattered(lower: string, start: number, end: number, term: string): boolean {
   let letter = term.length - 1;
   let at = end - 1;
@@ -129,7 +130,7 @@ function scattered(lower: string, start: number, end: number, term: string): boo
   return true;
 }
 
-/** `next` is where the term before ended, -1 for the first; a separator within a name may lie between. */
+/** `next` is the end of the previous term, -1 for the first; a separator may be in between. */
 function nextBonus(lower: string, next: number, place: number): number {
   const follows = place === next || (place === next + 1 && lower.charCodeAt(next) !== SLASH);
   return next >= 0 && follows ? NEXT_TERM : 0;
@@ -150,7 +151,7 @@ const isDigit = (code: number): boolean => code >= ZERO && code <= NINE;
 
 const lowered = new WeakMap<TextColumn, string>();
 
-/** All rows of a column glued together in lower case, made once; it has the column's offsets where `isAscii` holds. */
+/** All rows of a column joined in lower case, created once; with the column's offsets if `isAscii` is true. */
 export function loweredWhole(column: TextColumn): string {
   let whole = lowered.get(column);
   if (whole === undefined) {
@@ -163,9 +164,9 @@ export function loweredWhole(column: TextColumn): string {
 /** Whether the column's offsets count the characters of `loweredWhole`. */
 export const isAscii = (column: TextColumn): boolean => loweredWhole(column).length === column.bytes.length;
 
-// Looks for the best fuzzy matches of many texts, a piece at a time, so that typing goes on meanwhile.
+// Searches the best fuzzy matches of many texts in slices, so that typing continues.
 
-/** What is searched: a column of names, or a list. */
+/** Source of a search: a column of names, or a list. */
 export interface Texts {
   readonly length: number;
   at(row: number): string | undefined;
@@ -176,7 +177,7 @@ interface Match {
   readonly score: number;
 }
 
-/** The rows that fit best, best first (of equal ones the first), at most `most`; null once `signal` is aborted. */
+/** The best rows, best first (the first of equal ones), at most `most`; null once `signal` is aborted. */
 export function findFuzzy(texts: Texts, terms: readonly string[], most: number, signal: AbortSignal): Promise<readonly Match[] | null> {
   return runInSlices(bestOf(texts, terms, most), signal);
 }
@@ -192,7 +193,7 @@ function* bestOf(texts: Texts, terms: readonly string[], most: number): SlicedWo
   return best;
 }
 
-/** Scores rows, which are asked for in their order: of a column of ASCII without making their texts. */
+/** Scores rows, which must be in order; ASCII columns without creating texts. */
 export function scorer(texts: Texts, terms: readonly string[]): (row: number) => number {
   if (texts instanceof TextColumn && isAscii(texts)) {
     const [whole, lower, { offsets }] = [texts.whole(), loweredWhole(texts), texts];
@@ -205,7 +206,7 @@ export function scorer(texts: Texts, terms: readonly string[]): (row: number) =>
   };
 }
 
-/** Looks for the next place of each term at once in all rows, which engines are fastest at. */
+/** Searches the next position of each term in all rows at once, which engines do fastest. */
 function placesOf(lower: string, terms: readonly string[]): NextPlace {
   const next = terms.map(() => -1);
   return (term, from) => {

@@ -1,6 +1,7 @@
 /**
- * A search, read. Terms are separated by spaces and all must hold: a text in the name, `/a regular expression/`, a field (`op:MatMul`), a line of the
- * program (`train.py:17`), or nodes in a row (`MatMul->.*->Softmax`, connected.ts). With a minus in front (`-op:Const`) it must not hold.
+ * Parser of searches. Terms are separated by spaces and must all match: a text in the name, `/a regular expression/`, a field
+ * (`op:MatMul`), a source line (`train.py:17`), or connected nodes (`MatMul->.*->Softmax`, connected.ts). A minus in front (`-op:Const`)
+ * negates a term.
  */
 
 export const QUERY_FIELDS = ['op', 'layer', 'dtype', 'shape', 'device', 'function', 'is', 'problem', 'source'] as const;
@@ -13,7 +14,7 @@ export interface FieldTerm {
   readonly text: string;
 }
 
-/** One node of a connected pattern: its op type or label fits, or a field; null for any number of nodes. */
+/** One part of a connected pattern: an op type, a label or a field; null for any number of nodes. */
 export type ChainStep = RegExp | FieldTerm | null;
 
 export type Term = { readonly hides: boolean } & Condition;
@@ -26,7 +27,7 @@ type Condition =
 
 export interface Query {
   readonly terms: readonly Term[];
-  /** What is wrong with the text, in words for its author. */
+  /** What is wrong with the text, for its author. */
   readonly error: string | null;
 }
 
@@ -42,14 +43,14 @@ const EXAMPLES: Record<Field, string> = {
   source: 'source:train.py:17',
 };
 
-/** What stands between spaces; a pattern runs to its closing slash, spaces and all, and a name like a/b is no pattern. */
+/** Terms between spaces; a pattern extends to its closing slash, including spaces, and a name like a/b is not a pattern. */
 const WORDS = /(?:^|(?<=\s))(-)?\/((?:\\.|[^\\/])+)\/(?=\s|$)|(\S+)/g;
-/** `train.py:17`, and the file alone. */
+/** `train.py:17`, or only the file. */
 const PLACE = /\.(?:py|pyx|ipynb)(?::\d+)?$/i;
 /** An unfinished `/a regular expression`; a path may begin with a slash. */
 const UNCLOSED = /^\/.*[[\](){}*+?^$|\\]/;
 
-/** Never throws: `error` says what cannot be read. */
+/** Never throws: `error` reports invalid terms. */
 export function parseQuery(text: string): Query {
   const terms: Term[] = [];
   let error: string | null = null;
@@ -65,7 +66,7 @@ export function parseQuery(text: string): Query {
   return { terms, error };
 }
 
-/** A minus hides what follows: a field, or a text that is longer than the minus. */
+/** A minus negates a field, or a text longer than the minus. */
 function wordTerm(word: string): Term {
   const hides = /^-[^->]/.test(word);
   return { ...conditionOf(hides ? word.slice(1) : word), hides };
@@ -90,10 +91,10 @@ function fieldTerm(word: string): FieldTerm | null {
   return { kind: 'field', field, text: word.slice(colon + 1).toLowerCase() };
 }
 
-/** A product of matrices is an Einsum where Keras makes it. */
+/** Keras computes matrix products as Einsum, too. */
 const ALIASES = new Map([['matmul', 'MatMul|Einsum']]);
 
-/** Throws SyntaxError for what is no regular expression. */
+/** Throws SyntaxError for an invalid regular expression. */
 function chainStep(text: string): ChainStep {
   if (text === '.*') return null;
   return fieldTerm(text) ?? new RegExp(ALIASES.get(text.toLowerCase()) ?? text, 'i');

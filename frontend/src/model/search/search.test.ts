@@ -112,7 +112,7 @@ describe('search', () => {
     };
     const rows = (text: string) => [...runQuery(graph, parseQuery(text), facts).rows];
     expect(rows('model.py:4')).toEqual([0, 1]);
-    expect(rows('train.py:17')).toEqual([0, 1]); // made in a call from there
+    expect(rows('train.py:17')).toEqual([0, 1]); // created in a call from there
     expect(rows('Train.py')).toEqual([4]);
     expect(rows('source:me/model.py:4 dense_1')).toEqual([1]);
     expect(rows('train.py:18')).toEqual([]);

@@ -1,4 +1,4 @@
-/** Search over a graph's nodes, as query.ts reads it. */
+/** Searches the nodes of a graph, as parsed by query.ts. */
 
 import type { DictColumn, TextColumn } from '../../lib/arrays/columns';
 import { placesOf } from '../../lib/arrays/typed_arrays';
@@ -10,19 +10,19 @@ import { fuzzyMatch, isAscii, LETTER, loweredWhole, scorer } from './fuzzy';
 import { type ChainStep, type Field, type FieldTerm, QUERY_FIELDS, type Query, type Term } from './query';
 
 export interface SearchResult {
-  /** Row numbers of the nodes that match, ascending; none for an empty query or a broken one. */
+  /** Rows of the matching nodes, ascending; none for an empty or invalid query. */
   readonly rows: Int32Array;
-  /** Whether a text was in no name and only its letters were found. */
+  /** Whether no name contained the text, and only its letters matched. */
   readonly fuzzy: boolean;
-  /** The shortest ways between the ends of connected patterns that were found, as rows in the data's order. */
+  /** The shortest paths between the ends of connected patterns, as rows in data flow order. */
   readonly ways: readonly Int32Array[];
-  /** Why there are no hits, where more is known than that. */
+  /** Why there are no hits, if more is known. */
   readonly message: string | null;
 }
 
 const NOTHING: SearchResult = { rows: new Int32Array(0), fuzzy: false, ways: [], message: null };
 
-/** One search: the graph, what is known of its nodes, and what its terms had to be taken for. */
+/** One search: the graph, facts about its nodes, and the interpretations of its terms. */
 interface Search {
   readonly graph: GraphData;
   readonly facts: SearchFacts;
@@ -34,7 +34,7 @@ export function runQuery(graph: GraphData, query: Query, facts: SearchFacts = NO
   return runAtOnce(searchInSlices(graph, query, facts));
 }
 
-/** As `runQuery`, for what must not hold up the page. */
+/** As `runQuery`, in slices that do not block the page. */
 export function* searchInSlices(graph: GraphData, query: Query, facts: SearchFacts): SlicedWork<SearchResult> {
   if (query.error !== null) return { ...NOTHING, message: query.error };
   if (query.terms.length === 0) return NOTHING;
@@ -69,7 +69,7 @@ function* markTerm(search: Search, term: Term, hit: Uint8Array): SlicedWork<void
   } else markField(search, term, hit);
 }
 
-/** A text in a name; where it is in none, the next best that it may mean. */
+/** A text in a name; if no name contains it, its next best interpretation. */
 function* markWord(search: Search, text: string, hit: Uint8Array): SlicedWork<void> {
   const { graph } = search;
   const found = () => hit.includes(1);
@@ -98,13 +98,13 @@ function markField({ graph, facts }: Search, { field, text }: FieldTerm, hit: Ui
   } else rows(problemRows(graph, facts, text));
 }
 
-/** Nodes of the problems whose rule contains a text; of `problem`, `problems` and `*` all. */
+/** Nodes with problems whose rule contains a text; all for `problem`, `problems` and `*`. */
 function problemRows(graph: GraphData, { problems }: SearchFacts, text: string): number[] {
   const all = /^(problems?|\*)$/.test(text);
   return problems.filter(({ rule }) => all || rule.toLowerCase().includes(text)).map(({ node }) => rowOf(graph, node));
 }
 
-/** The nodes that one step of a connected pattern fits: by their op type or their own label. */
+/** The nodes that match one part of a connected pattern: by op type or label. */
 function* stepRows(search: Search, step: Exclude<ChainStep, null>): SlicedWork<Uint8Array> {
   const { graph } = search;
   const rows = new Uint8Array(graph.nodeCount);
@@ -125,7 +125,7 @@ function dictOf(graph: GraphData, field: Exclude<Field, 'shape' | 'is' | 'proble
   return { op: graph.opTypes, layer: graph.layers, dtype: graph.dtypes, device: graph.devices, function: graph.functions }[field];
 }
 
-/** A value that is the text wins over values that only contain it: `op:add` does not mean AddV2 where there is an Add. */
+/** An exact value wins over values that contain the text: `op:add` does not mean AddV2 if there is an Add. */
 function markValues(column: DictColumn, text: string, hit: Uint8Array): void {
   const lower = column.values.map((value) => value.toLowerCase());
   const exact = lower.includes(text);
@@ -133,7 +133,7 @@ function markValues(column: DictColumn, text: string, hit: Uint8Array): void {
   for (let row = 0; row < hit.length; row++) if (wanted[column.codes[row]!]) hit[row] = 1;
 }
 
-/** Why a term has no hits, and what helps; null where there is no more to say. */
+/** Why a term has no hits, and the fix; null if there is nothing to add. */
 function whyNothing({ facts }: Search, term: Term): string | null {
   if (term.kind === 'text') {
     const field = /^(\w+):/.exec(term.text)?.[1];
@@ -151,9 +151,9 @@ function whyNothing({ facts }: Search, term: Term): string | null {
   return rules.length === 0 ? 'this graph has no findings' : `no finding matches ${text}; this graph has ${rules.join(', ')}`;
 }
 
-// Texts in a column of names, for the search: literally, without the numbers of Keras, or letter by letter.
+// Searches texts in a column of names: literally, without Keras' numbers, or fuzzily.
 
-/** Looks for a text in all rows at once: they lie in one string, and searching that is what engines are fastest at. */
+/** Searches a text in all rows at once: they are one string, which engines search fastest. */
 function markText(column: TextColumn, text: string, hit: Uint8Array): void {
   if (!isAscii(column)) {
     for (let row = 0; row < hit.length; row++) if (column.at(row).toLowerCase().includes(text)) hit[row] = 1;
@@ -171,7 +171,7 @@ function markText(column: TextColumn, text: string, hit: Uint8Array): void {
 
 const plain = new WeakMap<TextColumn, string[]>();
 
-/** Keras numbers the scopes of a model: where there is no `net/conv1/Relu`, `net_1/conv1_1/Relu` is meant. An op's own number stays. */
+/** Keras numbers the scopes of a model: if there is no `net/conv1/Relu`, `net_1/conv1_1/Relu` is meant. The number of an op stays. */
 function markWithoutNumbers(column: TextColumn, text: string, hit: Uint8Array): void {
   let rows = plain.get(column);
   if (rows === undefined) {
@@ -192,12 +192,12 @@ function markContaining(column: DictColumn, text: string, hit: Uint8Array): void
   for (let row = 0; row < hit.length; row++) if (wanted[column.codes[row]!]) hit[row] = 1;
 }
 
-/** Fewer points a letter are letters that happen to be there. */
+/** Fewer points per letter are random letters. */
 const LEAST_A_LETTER = 0.85 * LETTER;
-/** What fits nearly as well as the best is a hit, too. */
+/** Scores nearly as good as the best are hits, too. */
 const NEARLY = 0.8;
 
-/** Marks the nodes whose name or op type fits a text letter by letter, those that fit best; false if there is none. */
+/** Marks the best fuzzy matches by name or op type; false if there is none. */
 function* markFuzzy(graph: GraphData, text: string, hit: Uint8Array): SlicedWork<boolean> {
   if (text.length < 2) return false;
   const terms = [text];
@@ -219,14 +219,14 @@ function* markFuzzy(graph: GraphData, text: string, hit: Uint8Array): SlicedWork
   return found;
 }
 
-/** What a search knows of a graph's nodes besides the graph. */
+/** Facts about a graph's nodes for a search. */
 export interface SearchFacts {
-  /** Whether a node is so at the current step, for `is:nan` and `is:inf`. */
+  /** Whether a node is NaN or infinite at the current step, for `is:nan` and `is:inf`. */
   nan(row: number): boolean;
   inf(row: number): boolean;
-  /** What was found in the run: a rule's name (`NaN` and `Inf` for tensors that ever were) and the node. */
+  /** Problems of the run: a rule's name (`NaN` and `Inf` for tensors that were ever non-finite) and the node. */
   readonly problems: readonly { readonly rule: string; readonly node: string }[];
-  /** Which lines made which nodes; null while that is not known. */
+  /** Lines that created nodes; null while unknown. */
   readonly lines: SourceMap | null;
 }
 

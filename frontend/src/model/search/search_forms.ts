@@ -1,4 +1,4 @@
-/** What a search may look like: a row a form, for the sheet below the empty box and for the help. */
+/** Forms of a search: one row per form, for the sheet below the empty box and for the help. */
 
 import type { DictColumn } from '../../lib/arrays/columns';
 import { isAuxiliary, type OpFamily, opFamily } from '../graph/op_kinds';
@@ -10,7 +10,7 @@ import { runQuery } from './search';
 interface SearchForm {
   readonly form: string;
   readonly does: string;
-  /** The form with what this graph has; null where it has nothing of the kind. */
+  /** The form with an example of this graph; null if there is none. */
   readonly example: (graph: GraphData, facts: SearchFacts) => string | null;
 }
 
@@ -38,13 +38,13 @@ export const SEARCH_FORMS: readonly SearchForm[] = [
 const isMain = (op: string): boolean => !isAuxiliary(op) && ['linear', 'activation'].includes(opFamily(op));
 const field = (name: string, value: string | null): string | null => (value !== null && !/\s/.test(value) ? `${name}:${value}` : null);
 
-/** All but the op that there is most of, where that is not one that computes. */
+/** All but the most frequent op, if that does not compute anything. */
 function hidden({ opTypes }: GraphData): string | null {
   const name = field('op', mostOf(opTypes, isAuxiliary));
   return name && `-${name}`;
 }
 
-/** Nodes called like one of the op that there are most of. */
+/** Nodes named like one of the most frequent op. */
 function pattern({ opTypes, names }: GraphData): string | null {
   const op = mostOf(opTypes, isMain);
   const row = op === null ? -1 : opTypes.codes.indexOf(opTypes.values.indexOf(op));
@@ -52,7 +52,7 @@ function pattern({ opTypes, names }: GraphData): string | null {
   return /^\w+$/.test(label) ? `/${label}(_\\d+)?$/` : null;
 }
 
-/** The value that most rows have; null if none has one that is wanted. */
+/** The most frequent value; null if none is suitable. */
 function mostOf(column: DictColumn, wanted: (value: string) => boolean = Boolean): string | null {
   const counts = new Int32Array(column.values.length);
   for (const code of column.codes) if (code >= 0) counts[code]!++;
@@ -63,10 +63,10 @@ function mostOf(column: DictColumn, wanted: (value: string) => boolean = Boolean
   return column.values[best] ?? null;
 }
 
-/** Op types that are looked at for a chain, of each kind. */
+/** Number of op types of each kind that are tried for a chain. */
 const MOST_TRIED = 3;
 
-/** From what multiplies to what activates, so that there is a hit. */
+/** From a multiplication to an activation, so that there is a hit. */
 function chain(graph: GraphData): string | null {
   const from = familyOps(graph, 'linear');
   for (const to of familyOps(graph, 'activation')) {

@@ -1,10 +1,10 @@
-/** What the dimensions of a tensor are, where its op says so. */
+/** Meaning of the dimensions of a tensor, if its op defines it. */
 
 import { isKernel } from './dims';
 
 const LETTERS: Readonly<Record<string, string>> = { N: 'batch', H: 'height', W: 'width', C: 'channels', D: 'depth' };
 
-/** Ops whose output is laid out as their first input: behind a convolution still an image. */
+/** Ops whose output has the layout of their first input: after a convolution it is still an image. */
 const ELEMENTWISE: ReadonlySet<string> = new Set(
   ['AddV2', 'Add', 'Sub', 'Mul', 'RealDiv', 'Relu', 'Relu6', 'LeakyRelu', 'Elu', 'Selu', 'Sigmoid', 'Tanh', 'Softplus', 'Identity'].concat([
     'Cast',
@@ -16,7 +16,7 @@ const ELEMENTWISE: ReadonlySet<string> = new Set(
   ]),
 );
 
-/** Names of the dimensions, or null where they are not known: a wrong name is worse than none. */
+/** Names of the dimensions, or null if unknown: a wrong name is worse than none. */
 export function axisNames(
   shape: readonly number[],
   op: { readonly op_type: string; readonly layer: string; readonly attributes: Readonly<Record<string, string>>; readonly name: string },

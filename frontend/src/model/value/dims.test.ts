@@ -18,7 +18,7 @@ import {
   toSelection,
 } from './dims';
 
-/** The truth table of what a view starts with. */
+/** Truth table of the initial mapping of a view. */
 const DEFAULTS: [number[], Layout, DimMapping][] = [
   [[], 'plane', []],
   [[5], 'plane', ['y']],
@@ -56,7 +56,7 @@ test.each(DEFAULTS)('a tensor of shape %j in a %s starts as %j', (shape, layout,
   expect(fits(mapping, shape)).toBe(true);
 });
 
-/** [before, dimension, axis, after]: an axis moves, and whoever had it takes over the other's role. */
+/** [before, dimension, axis, after]: an axis moves, and its previous dimension takes over the other role. */
 const ASSIGNMENTS: [DimMapping, number, 'y' | 'x' | 'n', DimMapping][] = [
   [['y', 'x'], 0, 'x', ['x', 'y']],
   [['y', 'x'], 1, 'x', ['y', 'x']],

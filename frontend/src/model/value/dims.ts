@@ -1,14 +1,14 @@
 /**
- * A dim mapping says what each dimension of a tensor does in a view: the fixed index it is cut at, or an axis:
- * `y` down, `x` across, `c` colour channels, `n` a grid of tiles. `[0, "y", "x"]` shows the first matrix of a stack.
+ * A dim mapping gives each dimension of a tensor its role in a view: a fixed index, or an axis: `y` down, `x` across, `c` colour
+ * channels, `n` a grid of tiles. `[0, "y", "x"]` shows the first matrix of a stack.
  */
 export type Axis = 'y' | 'x' | 'c' | 'n';
 export type DimMapping = (number | Axis)[];
 
-/** How a view lays a tensor out. */
+/** Layout of a tensor in a view. */
 export type Layout = 'plane' | 'line' | 'image';
 
-/** The mapping a view starts with. */
+/** The initial mapping of a view. */
 export function defaultMapping(shape: readonly number[], layout: Layout): DimMapping {
   const mapping: DimMapping = shape.map(() => 0);
   const rank = shape.length;
@@ -21,15 +21,15 @@ export function defaultMapping(shape: readonly number[], layout: Layout): DimMap
   mapping[y] = 'y';
   mapping[x] = 'x';
   if (layout !== 'image' || rank < 3) return mapping;
-  // What is not a channel is a stack: the heads of an attention, the images of a batch.
+  // Dimensions other than channels are stacks: the heads of an attention, the images of a batch.
   if (x === rank - 1) mapping[y - 1] = 'n';
   else mapping[rank - 1] = isColour(shape) ? 'c' : 'n';
   return mapping;
 }
 
 /**
- * The two dimensions to look at first: height and width of images `[n, height, width, channels]` and kernels `[height, width, in, out]`,
- * queries and keys of an attention `[n, heads, queries, keys]` (distinguished by which pair is more nearly square), else the last two.
+ * The two most useful dimensions: height and width of images `[n, height, width, channels]` and kernels `[height, width, in, out]`,
+ * queries and keys of an attention `[n, heads, queries, keys]` (by which pair is closer to a square), else the last two.
  */
 function planeAxes(shape: readonly number[]): [number, number] {
   const rank = shape.length;
@@ -41,12 +41,12 @@ function planeAxes(shape: readonly number[]): [number, number] {
   return [Math.max(0, rank - 2), rank - 1];
 }
 
-/** Dimensions of one element that are no axis of the view: there is nothing to move in them. */
+/** Dimensions of size one that are not an axis of the view: there is nothing to move. */
 export function foldedDims(shape: readonly number[], mapping: DimMapping): number[] {
   return shape.flatMap((length, dim) => (length === 1 && typeof mapping[dim] === 'number' ? [dim] : []));
 }
 
-/** `4–31`, `0, 2`: dimensions in a few characters. */
+/** `4–31`, `0, 2`: a short list of dimensions. */
 export function dimsText(dims: readonly number[]): string {
   const runs: [number, number][] = [];
   for (const dim of dims) {
@@ -57,13 +57,13 @@ export function dimsText(dims: readonly number[]): string {
   return runs.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(', ');
 }
 
-/** How nearly dimension `dim` and the one after it are equal: 1 is a square. */
+/** How close dimension `dim` and the next one are: 1 is a square. */
 function squareness(shape: readonly number[], dim: number): number {
   const [a, b] = [shape[dim] as number, shape[dim + 1] as number];
   return Math.min(a, b) / Math.max(1, a, b);
 }
 
-/** Height and width where a picture is asked for: of a single image, else the two before the channels; equal last ones are a stack. */
+/** Height and width for a picture: of a single image, else the two before the channels; equal last ones are a stack. */
 function imageAxes(shape: readonly number[]): [number, number] {
   const rank = shape.length;
   if (rank === 3 && squareness(shape, 1) > squareness(shape, 0)) return isColour(shape) ? [0, 1] : [1, 2];
@@ -75,7 +75,7 @@ export function isKernel(shape: readonly number[]): boolean {
   const [height = 0, width = 0] = shape;
   if (shape.length !== 4 || Math.max(height, width) > 11 || height * width <= 1) return false;
   if (squareness(shape, 0) < squareness(shape, 1)) return false;
-  // Eight heads of eight sequences are no 8×8 window: where other pairs are squares too, a window is odd and square.
+  // Eight heads of eight sequences are not an 8×8 window: if other pairs are squares too, a window must be odd and square.
   return Math.max(squareness(shape, 1), squareness(shape, 2)) < 1 || (height === width && height % 2 === 1);
 }
 
@@ -83,15 +83,15 @@ function isColour(shape: readonly number[]): boolean {
   return !isKernel(shape) && canBeColour(shape[shape.length - 1] as number);
 }
 
-/** Whether so many channels are a colour: grey, RGB, RGB and opacity. */
+/** Whether this number of channels is a colour: grey, RGB, or RGB with opacity. */
 export function canBeColour(channels: number): boolean {
   return channels === 1 || channels === 3 || channels === 4;
 }
 
-/** The axes that each layout has. */
+/** The axes of each layout. */
 const AXES: Record<Layout, readonly Axis[]> = { plane: ['y', 'x'], line: ['x'], image: ['y', 'x', 'c', 'n'] };
 
-/** A mapping as a view can show it: a role that it lacks, and a colour of too many channels, become an index; null where no axis is left. */
+/** A mapping adapted to a view: missing roles, and colours with too many channels, become an index; null if no axis remains. */
 export function shownBy(layout: Layout, mapping: DimMapping, shape: readonly number[]): DimMapping | null {
   const roles = mapping.map((role, dim) => {
     const shown = typeof role === 'number' || (AXES[layout].includes(role) && (role !== 'c' || canBeColour(shape[dim] as number)));
@@ -100,19 +100,19 @@ export function shownBy(layout: Layout, mapping: DimMapping, shape: readonly num
   return roles.every((role) => typeof role === 'number') ? null : roles;
 }
 
-/** A mapping as it stands in an address: `0,y,x`. */
+/** A mapping as in an address: `0,y,x`. */
 export function mappingText(mapping: DimMapping): string {
   return mapping.join(',');
 }
 
-/** Reads `mappingText`; null where it is none. Whether it fits a tensor is for `fits` to say. */
+/** Parses `mappingText`; null if invalid. `fits` checks whether it matches a tensor. */
 export function parseMapping(text: string): DimMapping | null {
   const roles = text.split(',').map((part) => (/^\d{1,15}$/.test(part) ? Number(part) : part));
   const known = roles.every((role) => typeof role === 'number' || /^[yxcn]$/.test(role));
   return known && roles.length <= 64 ? (roles as DimMapping) : null;
 }
 
-/** Gives dimension `dim` the axis; the dimension that had it takes over what `dim` did before, so no axis is lost. */
+/** Gives dimension `dim` the axis; its previous dimension takes over the role of `dim`, so no axis is lost. */
 export function assignAxis(mapping: DimMapping, dim: number, axis: Axis): DimMapping {
   const before = mapping[dim] as number | Axis;
   if (before === axis) return mapping;
@@ -131,13 +131,13 @@ export function dimOf(mapping: DimMapping, axis: Axis): number {
   return mapping.indexOf(axis);
 }
 
-/** Length of an axis; 1 where no dimension is mapped to it. */
+/** Length of an axis; 1 if no dimension is mapped to it. */
 export function axisLength(shape: readonly number[], mapping: DimMapping, axis: Axis): number {
   const dim = dimOf(mapping, axis);
   return dim < 0 ? 1 : (shape[dim] as number);
 }
 
-/** The part of an axis that is wanted: elements `start`, `start + step`, … before `stop`. */
+/** The requested part of an axis: elements `start`, `start + step`, … before `stop`. */
 export interface Span {
   start: number;
   stop: number;
@@ -148,7 +148,7 @@ export function spanLength(span: Span): number {
   return Math.max(0, Math.ceil((span.stop - span.start) / span.step));
 }
 
-/** The server's selection for a mapping: fixed indices, and `:` or a span for every axis. */
+/** The server's selection for a mapping: fixed indices, and `:` or a range for every axis. */
 export function toSelection(mapping: DimMapping, spans: Partial<Record<Axis, Span>> = {}): string {
   return mapping.map((role) => (typeof role === 'number' ? String(role) : spanText(spans[role]))).join(',');
 }
@@ -159,8 +159,8 @@ function spanText(span: Span | undefined): string {
 }
 
 /**
- * Strides, in elements of the answered slice, for each axis. The slice keeps the order of the dimensions that were not fixed,
- * so `["x", "y"]` reads it transposed. Axes without a dimension get stride 0.
+ * Strides, in elements of the received slice, for each axis. The slice keeps the order of its dimensions, so `["x", "y"]` reads it
+ * transposed. Axes without a dimension have stride 0.
  */
 export function sliceStrides(sliceShape: readonly number[], mapping: DimMapping): Record<Axis, number> {
   const strides: Record<Axis, number> = { y: 0, x: 0, c: 0, n: 0 };
@@ -173,7 +173,7 @@ export function sliceStrides(sliceShape: readonly number[], mapping: DimMapping)
   return strides;
 }
 
-/** Whether a mapping fits a shape: one role a dimension, indices in range, no axis twice. */
+/** Whether a mapping fits a shape: one role per dimension, indices in range, no axis twice. */
 export function fits(mapping: DimMapping, shape: readonly number[]): boolean {
   const axes = mapping.filter((role) => typeof role !== 'number');
   return (
@@ -183,12 +183,12 @@ export function fits(mapping: DimMapping, shape: readonly number[]): boolean {
   );
 }
 
-/** The full index of an element: where the axes stand at `at`, the fixed dimensions at their index. */
+/** The full index of an element: axes at the positions in `at`, fixed dimensions at their index. */
 export function fullIndex(mapping: DimMapping, at: Partial<Record<Axis, number>>): number[] {
   return mapping.map((role) => (typeof role === 'number' ? role : (at[role] ?? 0)));
 }
 
-/** Ways to look at a value, and how each lays a tensor out. */
+/** Kinds of value views, and the layout of each. */
 export const VALUE_MODES = ['table', 'heatmap', 'line', 'image', 'histogram'] as const;
 export type ValueMode = (typeof VALUE_MODES)[number];
 
@@ -200,10 +200,10 @@ export const LAYOUT_OF: Record<ValueMode, Layout> = {
   histogram: 'plane',
 };
 
-/** Shorter sides than that are read as numbers. */
+/** Shorter sides are read as numbers. */
 const SMALLEST_PICTURE = 3;
 
-/** The way that shows most of a tensor at first sight: pictures for what has height and width, else numbers. */
+/** The most useful view: pictures for tensors with height and width, else numbers. */
 export function defaultMode(shape: readonly number[], dtype: string): ValueMode {
   if (dtype === 'string' || shape.length < 3) return 'table';
   const [y, x] = planeAxes(shape);

@@ -1,10 +1,10 @@
-/** Elements of an array as numbers and texts, and what their dtype says of them. */
+/** Elements of an array as numbers and texts, according to their dtype. */
 
 import type { NpyArray } from '../../lib/arrays/npy';
 import { nonFiniteText } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
 
-/** Element `i` as a number to draw: complex elements by their modulus, text as NaN, 64-bit integers rounded. */
+/** Element `i` as a number to draw: complex elements by magnitude, text as NaN, 64-bit integers rounded. */
 export function numberAt(array: NpyArray, i: number): number {
   const { values, kind } = array;
   if (kind.startsWith('c')) return Math.hypot(Number(values[2 * i]), Number(values[2 * i + 1]));
@@ -12,7 +12,7 @@ export function numberAt(array: NpyArray, i: number): number {
   return typeof value === 'string' || value === undefined ? Number.NaN : Number(value);
 }
 
-/** Element `i` exactly, as NumPy would print it on its own. `dtype` is the dump's (bfloat16 arrives as float32). */
+/** Element `i` exactly, as NumPy prints a scalar. `dtype` is that of the dump (bfloat16 is transferred as float32). */
 export function textAt(array: NpyArray, i: number, dtype: string): string {
   const { values, kind } = array;
   if (kind.startsWith('c')) {
@@ -53,22 +53,22 @@ export function exactText(value: number, dtype: string): string {
   return String(value);
 }
 
-/** Small numbers as powers of ten, so that leading zeros push no digit out of a column. */
+/** Small numbers as powers of ten, so that leading zeros do not displace digits. */
 function compact(value: number, text: string): string {
   return Math.abs(value) < 1e-3 ? value.toExponential() : text;
 }
 
-/** The nearest number with so many significant bits. */
+/** The nearest number with this number of significant bits. */
 function roundToBits(value: number, bits: number): number {
   if (value === 0) return value;
   const unit = 2 ** (Math.floor(Math.log2(Math.abs(value))) - bits + 1);
   return Math.round(value / unit) * unit;
 }
 
-/** What the page must know of the dump's logical dtypes (FORMAT.md). */
+/** Facts about the dump's logical dtypes (FORMAT.md). */
 const DTYPE_BITS = /^(?:u?int|float|bfloat|complex)(\d+)/;
 
-/** Bytes an element takes in the dump (types below a byte take one); NaN for strings. */
+/** Bytes per element in the dump (types below a byte take one); NaN for strings. */
 export function itemsize(dtype: string): number {
   if (dtype === 'bool') return 1;
   const bits = DTYPE_BITS.exec(dtype)?.[1];
@@ -84,7 +84,7 @@ export function isInteger(dtype: string): boolean {
   return /^u?int\d/.test(dtype);
 }
 
-/** Significant decimal digits that tell every two values of the dtype apart. */
+/** Significant decimal digits that distinguish all values of the dtype. */
 export function exactDigits(dtype: string): number {
   if (dtype.startsWith('float8')) return 4;
   if (dtype === 'bfloat16') return 4;

@@ -1,23 +1,23 @@
-/** Names under which a value leaves the page: of a file, and as an expression in Python. */
+/** Names of exported values: of a file, and as a Python expression. */
 
 import type { DimMapping } from './dims';
 
-/** What a file holds of a tensor. */
+/** Content of an exported file. */
 export interface FileOf {
   tensor: string;
   step?: number | undefined;
-  /** Which of several visits; null where there is one. */
+  /** The iteration, if there are several; else null. */
   visit?: number | null;
-  /** Which part of the value, as the server takes it: `0,:,10:20`. */
+  /** Selection of the value, in the server's notation: `0,:,10:20`. */
   selection?: string;
-  /** What is drawn of it: `histogram`. */
+  /** Kind of chart: `histogram`. */
   what?: string | undefined;
 }
 
 const LONGEST_NAME = 100;
 const LONGEST_PART = 120;
 
-/** The name of a file about a tensor, without its ending; values that the server sends are called alike (server/routes/values.py). */
+/** File name for a tensor, without extension; the server names its files in the same way (server/routes/values.py). */
 export function tensorFile({ tensor, step, visit, selection, what }: FileOf): string {
   const name = tensor
     .replace(/[^A-Za-z0-9._-]+/g, '_')
@@ -34,7 +34,7 @@ export function tensorFile({ tensor, step, visit, selection, what }: FileOf): st
   ].join('');
 }
 
-/** A part of a selection without colons, which not every file system takes: `10to20`, `all`, `allby2`. */
+/** A selection without colons, which some file systems refuse: `10to20`, `all`, `allby2`. */
 function speakable(part: string): string {
   const [first = '', ...bounds] = part.split(':');
   if (bounds.length === 0) return first;

@@ -29,7 +29,7 @@ test('what the source of an import does not tell is no empty chart', () => {
   const unreported = { dtype: 'float32', size: 9, ...counts, ...statistics };
   expect(noNumbers([unreported, unreported])).toContain('have no statistics or histograms (2 snapshots)');
   expect(hasNoStatistics({ ...unreported, size: unknown })).toBe(true);
-  expect(hasNoStatistics({ ...unreported, nan: 9 })).toBe(false); // all of them NaN: nothing is left to tell
+  expect(hasNoStatistics({ ...unreported, nan: 9 })).toBe(false); // all of them are NaN
   expect(noNumbers([unreported, { ...unreported, abs_max: 1 }])).toBeNull();
 });
 

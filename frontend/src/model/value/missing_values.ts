@@ -1,15 +1,15 @@
-/** Why there is no value, no number or nothing finite to show, in words. */
+/** Why there is no value, no number or no finite element, in words. */
 
 import { counted, formatCount } from '../../lib/text/format';
 import type { Snapshot } from '../wire/answers';
 import { infinities, isUnknown, type Measures, uncounted } from '../wire/statistics';
 
-/** Whether the source of an import tells neither statistics nor a histogram of a snapshot. */
+/** Whether an import has neither statistics nor a histogram of a snapshot. */
 export function hasNoStatistics(row: Measures): boolean {
   return Number.isNaN(row.abs_max) && (isUnknown(row.size) || uncounted(row) > 0);
 }
 
-/** Why snapshots have no numbers to draw, and what there is instead; null where one of them has some, or there is none at all. */
+/** Why snapshots have no numbers to draw; null if one of them has some, or there are no snapshots. */
 export function noNumbers(rows: readonly (Pick<Snapshot, 'dtype' | 'size'> & Partial<Measures>)[]): string | null {
   if (rows.length === 0) return null;
   const what = counted(rows.length, 'snapshot');
@@ -22,7 +22,7 @@ export function noNumbers(rows: readonly (Pick<Snapshot, 'dtype' | 'size'> & Par
 
 const finiteElements = (row: Measures) => row.size - row.nan - infinities(row);
 
-/** Says so where no element is finite; null where some are. */
+/** Says that no element is finite; null if some are. */
 export function nothingFinite(row: Snapshot): string | null {
   const finite = finiteElements(row);
   if (row.size === 0 || finite > 0 || Number.isNaN(finite)) return null;
@@ -33,7 +33,7 @@ export function nothingFinite(row: Snapshot): string | null {
   return `None of the ${formatCount(row.size)} elements is finite: ${formatCount(row.nan)} NaN, ${formatCount(infinities(row))} Inf.`;
 }
 
-/** The last step before `step` at which the tensor had a finite element, else the first one after it; null if it never had. */
+/** The last step before `step` with a finite element of the tensor, else the first one after it; null if there is none. */
 export function lastFiniteStep(rows: readonly Snapshot[], step: number): number | null {
   const steps = rows.filter((row) => row.step !== step && finiteElements(row) > 0).map((row) => row.step);
   const before = steps.filter((other) => other < step);

@@ -6,22 +6,22 @@ import type { Slice } from './slice';
 
 /** The elements of one pixel: one, or the channels of a colour. */
 export interface Picked {
-  /** In the whole tensor; `:` where the channels lie. */
+  /** Index in the whole tensor; `:` for the channels. */
   index: (number | ':')[];
-  /** Places in the slice's array. */
+  /** Positions in the slice's array. */
   offsets: number[];
 }
 
-/** Elements painted as pixels, and which elements a pixel is. */
+/** Elements painted as pixels, and the elements of each pixel. */
 export interface Raster {
   width: number;
   height: number;
   rgba: Uint8ClampedArray<ArrayBuffer>;
   /** Null between tiles. */
   pick(x: number, y: number): Picked | null;
-  /** Of a grid: the upper left pixel of each tile, and its index along the dimension of tiles; tiles are `size` pixels large. */
+  /** Of a grid: the upper left pixel of each tile, and its index along the dimension of tiles; tiles have `size` pixels. */
   tiles?: { readonly size: readonly [number, number]; readonly labels: readonly { x: number; y: number; text: string }[] };
-  /** The pixel of an element of the whole tensor, null where it is not shown. */
+  /** The pixel of an element of the whole tensor, null if it is not shown. */
   place(index: readonly number[]): [number, number] | null;
 }
 
@@ -41,7 +41,7 @@ interface Pixel {
 
 type Brush = (rgba: Uint8ClampedArray, at: number, pixel: Pixel) => void;
 
-/** How many elements make one pixel: three or four channels are red, green, blue (and opacity, which is ignored). */
+/** Elements per pixel: three or four channels are red, green, blue (and opacity, which is ignored). */
 function channelsOf(slice: Slice): number {
   const channels = slice.length('c');
   return channels < 3 ? 1 : channels;
@@ -65,7 +65,7 @@ function brush(slice: Slice, paint: Paint): Brush {
   };
 }
 
-/** A matrix, one pixel an element or a colour. */
+/** A matrix, one pixel per element or colour. */
 export function planeRaster(slice: Slice, paint: Paint): Raster {
   const [width, height] = [slice.length('x'), slice.length('y')];
   const rgba = new Uint8ClampedArray(width * height * 4);
@@ -108,7 +108,7 @@ function pixel(slice: Slice, index: readonly number[]): [number, number] | null 
   return at && [at.x, at.y];
 }
 
-/** Columns that bring the grid near the wanted proportion of width to height, without gaps where a near number allows it. */
+/** Number of columns that gives about the requested proportion, preferably without gaps. */
 export function gridColumns(count: number, width: number, height: number, aspect: number): number {
   const ideal = Math.max(1, Math.min(count, Math.round(Math.sqrt((count * aspect * (height + 1)) / (width + 1)))));
   for (let off = 0; off <= ideal * 0.4; off++) {
@@ -135,7 +135,7 @@ function picked(slice: Slice, at: Pixel): Picked {
   };
 }
 
-/** The finite range of some values, and a robust one. */
+/** The finite range of values, and a robust one. */
 export interface NumberRange {
   low: number;
   high: number;
@@ -152,7 +152,7 @@ export function finiteRange(values: Float64Array): NumberRange | null {
   return low <= high ? { low, high } : null;
 }
 
-/** The range that leaves out `share` of the finite values at either end, so that outliers do not wash out the colours. */
+/** The range without `share` of the finite values at either end, so that outliers do not wash out the colours. */
 export function robustRange(values: Float64Array, share = 0.01): NumberRange | null {
   const finite = values.filter(Number.isFinite).sort();
   if (finite.length === 0) return null;

@@ -1,15 +1,15 @@
 import type { Sample, Snapshot } from '../wire/answers';
 
-/** Which elements of a value a sample holds (FORMAT.md, "Samples"), so that an element can say where in the whole it stood. */
+/** Which elements of a value a sample contains (FORMAT.md, "Samples"), to show their original index. */
 
-/** The row of what was kept: one dimension where only a sample was. */
+/** The stored shape: one dimension for a sample. */
 export function keptPart(row: Snapshot): Snapshot {
   if (!row.sample) return row;
   const kept = Math.min(row.sample.count, row.size);
   return { ...row, shape: [kept], size: kept };
 }
 
-/** Position in the flattened whole of the `i`-th kept element. */
+/** Position of the `i`-th stored element in the flattened value. */
 export function samplePosition(sample: Sample, size: number, i: number): number {
   const kept = Math.min(sample.count, size);
   const edge = (n: number) => Number((BigInt(n) * BigInt(size)) / BigInt(kept));
@@ -17,7 +17,7 @@ export function samplePosition(sample: Sample, size: number, i: number): number 
   return edge(i) + Number(scrambled(sample.seed, i) % BigInt(edge(i + 1) - edge(i)));
 }
 
-/** SplitMix64 (Steele, Lea, Flood 2014), as the writer draws. */
+/** SplitMix64 (Steele, Lea, Flood 2014), as in the writer. */
 function scrambled(seed: number, i: number): bigint {
   const wrap = (value: bigint) => BigInt.asUintN(64, value);
   let state = wrap(((BigInt(seed) << 32n) + BigInt(i)) * 0x9e3779b97f4a7c15n);
@@ -37,7 +37,7 @@ export function unravel(position: number, shape: readonly number[]): number[] {
   return index;
 }
 
-/** What was kept, in words. */
+/** Description of the stored elements. */
 export function sampleText(sample: Sample): string {
   return sample.how === 'even' ? 'evenly spaced' : `drawn at random, one of each stretch (seed ${sample.seed})`;
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { NpyArray } from '../../lib/arrays/npy';
 import { planSlice, Slice } from './slice';
 
-/** What the server would answer for a plan on an array that counts up. */
+/** The server's answer for a plan on an array that counts up. */
 function answer(shape: number[], plan: ReturnType<typeof planSlice>): NpyArray {
   const axes = plan.mapping.map((role, dim) => {
     if (typeof role === 'number') return [role];

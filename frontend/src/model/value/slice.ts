@@ -2,29 +2,29 @@ import type { NpyArray } from '../../lib/arrays/npy';
 import { type Axis, axisLength, type DimMapping, fullIndex, type Layout, type Span, sliceStrides, spanLength, toSelection } from './dims';
 import { numberAt } from './elements';
 
-/** What to ask the server for: a mapping and the part of each axis that is wanted. */
+/** A request to the server: a mapping and the requested part of each axis. */
 interface SliceRequest {
   mapping: DimMapping;
   spans: Partial<Record<Axis, Span>>;
   selection: string;
 }
 
-/** How many elements a view fetches at most; 16 MiB, the server's limit, holds as many of the widest dtype (16 bytes). */
+/** Maximum number of elements in a view; 16 MiB, the server's limit, hold this many of the widest dtype (16 bytes). */
 export const MOST_ELEMENTS = 1 << 20;
 
 /** More tiles than that are too small to see. */
 const MOST_TILES = 1024;
 
-/** Longest side of a heatmap and length of a line before elements are left out. */
+/** Longest side of a heatmap and length of a line before elements are skipped. */
 const MOST_SIDE: Record<Layout, number> = { plane: 2048, line: 8192, image: 2048 };
 
-/** The whole plane where it is small enough, else evenly spaced elements of it (a grid shows its first tiles instead). */
+/** The whole plane if it is small enough, else evenly spaced elements of it (a grid shows its first tiles instead). */
 export function planSlice(shape: readonly number[], mapping: DimMapping, layout: Layout): SliceRequest {
   const [height, width] = [axisLength(shape, mapping, 'y'), axisLength(shape, mapping, 'x')];
   const channels = axisLength(shape, mapping, 'c');
   const step = { y: Math.ceil(height / MOST_SIDE[layout]) || 1, x: Math.ceil(width / MOST_SIDE[layout]) || 1 };
   const tile = () => Math.ceil(height / step.y) * Math.ceil(width / step.x) * channels;
-  // The axis that still has more elements gives way first, so that a short one stays whole.
+  // The longer axis is thinned first, so that a short one stays whole.
   while (tile() > MOST_ELEMENTS) step[height / step.y > width / step.x ? 'y' : 'x']++;
   const spans: Partial<Record<Axis, Span>> = {};
   if (mapping.includes('y')) spans.y = { start: 0, stop: height, step: step.y };
@@ -36,7 +36,7 @@ export function planSlice(shape: readonly number[], mapping: DimMapping, layout:
   return { mapping, spans, selection: toSelection(mapping, spans) };
 }
 
-/** A fetched part of a tensor, addressed by the positions along its axes. */
+/** A fetched part of a tensor, addressed by positions along its axes. */
 export class Slice {
   private readonly strides: Record<Axis, number>;
   private readonly lengths: Record<Axis, number>;
@@ -57,7 +57,7 @@ export class Slice {
     return this.lengths[axis];
   }
 
-  /** Place of an element in the array. */
+  /** Position of an element in the array. */
   offset(at: Partial<Record<Axis, number>>): number {
     const { y, x, c, n } = this.strides;
     return (at.y ?? 0) * y + (at.x ?? 0) * x + (at.c ?? 0) * c + (at.n ?? 0) * n;
@@ -76,7 +76,7 @@ export class Slice {
     return fullIndex(this.request.mapping, { y: place('y'), x: place('x'), c: place('c'), n: place('n') });
   }
 
-  /** Where an element of the whole tensor stands on the axes; null where it is not in this slice. */
+  /** Position of an element of the whole tensor on the axes; null if it is not in this slice. */
   place(index: readonly number[]): Record<Axis, number> | null {
     const at: Record<Axis, number> = { y: 0, x: 0, c: 0, n: 0 };
     for (const [dim, role] of this.request.mapping.entries()) {
@@ -92,7 +92,7 @@ export class Slice {
     return at;
   }
 
-  /** How many elements were left out between two shown ones; 1 means none. */
+  /** Distance of two shown elements; 1 means that none is skipped. */
   get stride(): number {
     const { y, x } = this.request.spans;
     return Math.max(y?.step ?? 1, x?.step ?? 1);

@@ -1,4 +1,6 @@
-/** The histogram of some fetched elements: equal bins from the smallest to the largest finite one, the rest counted apart. */
+/**
+ * The histogram of fetched elements: equal bins from the smallest to the largest finite one; non-finite elements are counted separately.
+ */
 export interface ValueHistogram {
   edges: number[];
   counts: number[];
@@ -13,7 +15,7 @@ export interface ValueHistogram {
   std: number;
 }
 
-/** Whole numbers that differ by less have a bin each. */
+/** Whole numbers with a smaller range have one bin each. */
 const BINS = 60;
 
 export function valueHistogram(values: Float64Array): ValueHistogram {
@@ -21,7 +23,7 @@ export function valueHistogram(values: Float64Array): ValueHistogram {
   const count = (test: (value: number) => boolean) => values.reduce((sum, value) => sum + Number(test(value)), 0);
   const [min, max] = [finite[0] ?? Number.NaN, finite[finite.length - 1] ?? Number.NaN];
   const mean = finite.reduce((sum, value) => sum + value / finite.length, 0);
-  // In parts of the largest: squares of 1e300 or 1e-300 would be infinite, or nothing.
+  // Relative to the largest: squares of 1e300 or 1e-300 would overflow or underflow.
   const scale = Math.max(Math.abs(min), Math.abs(max)) || 1;
   const variance = finite.reduce((sum, value) => sum + (value / scale - mean / scale) ** 2 / finite.length, 0);
   return {
@@ -38,10 +40,10 @@ export function valueHistogram(values: Float64Array): ValueHistogram {
   };
 }
 
-/** What an axis spans at least: plotly finds no place for less than some 1e-300. */
+/** Minimum range of an axis: plotly places no ticks below about 1e-300. */
 const LEAST_SPAN = 1e-290;
 
-/** Whether an axis can show what the values span. */
+/** Whether an axis can show the range of the values. */
 export function canBeDrawn({ edges }: Pick<ValueHistogram, 'edges'>): boolean {
   const span = (edges[edges.length - 1] ?? 0) - (edges[0] ?? 0);
   return span >= LEAST_SPAN && Number.isFinite(span);
@@ -51,7 +53,7 @@ function binned(sorted: Float64Array, min: number, max: number): { edges: number
   if (sorted.length === 0) return { edges: [], counts: [] };
   const whole = max - min < BINS && sorted.every(Number.isInteger);
   const [low, bins] = whole ? [min - 0.5, max - min + 1] : [min, max > min ? BINS : 1];
-  // A single value gets a bin that can be seen.
+  // A single value gets a visible bin.
   const high = whole ? max + 0.5 : max > min ? max : min + Math.max(1e-12, Math.abs(min) * 1e-6);
   const width = (high - low) / bins;
   const counts = new Array<number>(bins).fill(0);

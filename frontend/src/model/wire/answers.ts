@@ -4,7 +4,7 @@ import type { Measures } from './statistics';
 export interface RunEntry {
   id: string;
   name: string;
-  /** The own name of the log directory that holds it. */
+  /** Name of its log directory. */
   logdir?: string;
   created: number;
   last_time: number | null;
@@ -13,13 +13,13 @@ export interface RunEntry {
   steps: StepSpan;
   graphs: number;
   workers: number;
-  /** Snapshots with a NaN or infinity; null where none is known, but the source of an import does not tell of all. */
+  /** Snapshots with a NaN or infinity; null if none is known, but the import does not count all. */
   nonfinite: number | null;
   live: boolean;
-  /** Whether all workers closed the run; else it is being written, or ended without being closed. */
+  /** Whether all workers closed the run; if not, it is being written, or was killed. */
   closed: boolean;
   error: string | null;
-  /** How often a change was heard of since the list was loaded; counted by the page. */
+  /** Number of changes since the list was loaded; counted by the page. */
   news?: number;
 }
 
@@ -36,7 +36,7 @@ export interface RunList extends ReadSoFar {
   runs: RunEntry[];
 }
 
-/** How far the server has read. */
+/** Reading progress of the server. */
 export interface ReadSoFar {
   /** Runs that are being read for the first time. */
   reading?: Record<string, Reading>;
@@ -46,14 +46,14 @@ export interface ReadSoFar {
   unread_count?: number;
 }
 
-/** A folder that the server cannot look into, why, and the way out: runs in it are not listed. */
+/** A folder that the server cannot read, why, and the fix: its runs are not listed. */
 export interface Unread {
   folder: string;
   reason: string;
   hint: string;
 }
 
-/** Bytes of a run's statistics that the server has read, and that there are. */
+/** Bytes of a run's statistics: read, and in all. */
 export interface Reading {
   done: number;
   total: number;
@@ -69,11 +69,11 @@ interface RunChange {
 
 export interface Changes extends ReadSoFar {
   cursor: string;
-  /** Runs that are gone map to null. */
+  /** Removed runs map to null. */
   runs: Record<string, RunChange | null>;
 }
 
-/** How tensors were captured: in the step itself, or in a shadow beside the untouched step; empty if the dump does not say. */
+/** How tensors were captured: in-graph, or in a shadow copy beside the unchanged step; empty if the dump does not say. */
 export type Way = '' | 'in-place' | 'shadow';
 
 export interface GraphEntry {
@@ -84,11 +84,11 @@ export interface GraphEntry {
   edges: number;
   functions: number;
   snapshots: number;
-  /** Snapshots with a NaN or infinity; null where none is known, but the source of an import does not tell of all. */
+  /** Snapshots with a NaN or infinity; null if none is known, but the import does not count all. */
   nonfinite: number | null;
-  /** Those at which the graph was captured. */
+  /** Steps with snapshots of the graph. */
   steps: StepSpan;
-  /** Ids of the workers that captured it. */
+  /** Ids of the workers with snapshots of it. */
   workers: string[];
 }
 
@@ -106,7 +106,7 @@ export interface WorkerEntry {
   damage: string[];
 }
 
-/** Parallel columns, one row a step, ascending. */
+/** Parallel columns, one row per step, ascending. */
 export interface StepColumns {
   step: number[];
   time: number[];
@@ -115,7 +115,7 @@ export interface StepColumns {
   inf: number[];
 }
 
-/** Something that happened to a run besides snapshots; FORMAT.md says what the facts of each kind are. */
+/** An event of a run; FORMAT.md lists the facts of each kind. */
 export interface RunEvent {
   kind: string;
   step: number | null;
@@ -135,7 +135,7 @@ export interface RunDetail {
   statistics: string[];
   /** The last 1000 by time. */
   events: RunEvent[];
-  /** The steps that say which samples fed them. */
+  /** Number of steps with recorded samples. */
   batches: StepSpan;
 }
 
@@ -196,39 +196,39 @@ export interface Snapshot extends Measures {
   dtype: string;
   shape: number[];
   kept: boolean;
-  /** The value was kept, and removed to save space. */
+  /** The value was stored, then removed to save space. */
   pruned?: boolean;
-  /** Why the value is not there, see server/http_api.md; empty where it is. */
+  /** Why the value is missing, see server/http_api.md; empty if it is there. */
   no_value?: 'summary' | 'source' | 'pruned' | 'refused' | 'damaged' | '';
-  /** Which part of the value was kept; null for all of it. Asked for where values are shown. */
+  /** The stored sample of the value; null for the whole value. Only on request. */
   sample?: Sample | null;
-  /** Of a value that is not there: what happened to it, why, and the fix, in words. Asked for with `sample`. */
+  /** Of a missing value: what happened, why, and the fix. Only with `sample`. */
   missing?: { happened: string; why: string; fix: string } | null;
-  /** Why a part of the value cannot be compared with a checksum; empty where it can. Asked for with `sample`. */
+  /** Why a part of the value cannot be verified by a checksum; empty if it can. Only with `sample`. */
   unverified?: string;
   /** In lists: see `Trend`. */
   op_type?: string;
   layer?: string;
   trend?: Trend;
-  /** Where it was asked for. */
+  /** Only on request. */
   histogram?: SnapshotHistogram;
 }
 
-/** At most `count` elements of a value were kept (FORMAT.md, "Samples"). */
+/** At most `count` elements of a value were stored (FORMAT.md, "Samples"). */
 export interface Sample {
   count: number;
   how: 'even' | 'random';
   seed: number;
 }
 
-/** A statistic of a tensor at some places along its steps; `bad`: a NaN or Inf since the place before. */
+/** A statistic of a tensor along its steps; `bad`: a NaN or Inf since the previous point. */
 export interface Trend {
   step: number[];
   value: number[];
   bad: boolean[];
 }
 
-/** The samples that one worker's call of a step was fed with. */
+/** The samples of one worker's call of a step. */
 export interface StepBatch {
   step: number;
   worker: string;
@@ -245,7 +245,7 @@ export interface SamplePage {
 
 export interface SnapshotPage {
   total: number;
-  /** Snapshots of which the condition cannot be decided: they are left out. */
+  /** Snapshots for which the condition cannot be decided; they are skipped. */
   undecided?: number;
   rows: Snapshot[];
 }
@@ -258,7 +258,7 @@ export interface History {
   rows: Snapshot[];
 }
 
-/** The histogram of one snapshot, on the native buckets that it uses. */
+/** The histogram of one snapshot, with its native buckets. */
 export interface SnapshotHistogram {
   edges: number[];
   counts: number[];
@@ -284,7 +284,7 @@ export interface Histograms {
   edges: number[];
   zero_bucket: number | null;
   approximate: boolean;
-  /** How many there were before they were thinned; only where they were. */
+  /** Number before thinning; only if thinned. */
   thinned_from?: number;
   rows: HistogramRow[];
 }
@@ -294,7 +294,7 @@ export interface FoundElements {
   indices: number[][];
 }
 
-/** Loss, metrics and learning rate, as the training loop logged them. */
+/** Loss, metrics and learning rate, as logged by the training loop. */
 export interface TrainingLogs {
   /** Of each batch, ascending. */
   step: number[];

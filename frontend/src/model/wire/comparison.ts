@@ -1,15 +1,15 @@
-/** Answers of `api/diff` (server/http_api.md), as far as the page shows them, and what it makes of them. */
+/** Answers of `api/diff` (server/http_api.md), as far as the page uses them, and facts derived from them. */
 
 import { type GraphData, rowOf } from './graph';
 
-/** The worst first; a node of the graph is coloured by the place of its worst tensor's verdict. */
+/** Worst first; a node of the graph is coloured by the verdict of its worst tensor. */
 export const VERDICTS = ['diverges', 'amplified', 'inherited', 'noise', 'same'] as const;
 type Verdict = (typeof VERDICTS)[number];
 
 /** JSON has no NaN: such numbers are strings. */
 type MetricNumber = number | string;
 
-/** The metrics that are columns of the table; adding one is one row. `worst`: which end of it is the bad one. */
+/** The metrics with columns in the table; a new one is one row. `worst`: which end is bad. */
 export const METRIC_COLUMNS = [
   { id: 'max_abs', label: 'Max |A−B|', title: 'Largest |A - B|', worst: 'high' },
   { id: 'relative', label: 'Max |A−B| / scale', title: 'Largest |A − B| relative to the scale', worst: 'high' },
@@ -56,9 +56,9 @@ export interface TensorDifference {
   shape_a: number[];
   shape_b: number[];
   basis: 'values' | 'sample' | 'summaries' | 'shapes';
-  /** Where `basis` is `summaries`: why, in sentences. */
+  /** If `basis` is `summaries`: why, in sentences. */
   missing?: string;
-  /** Of the first divergence: how far apart the sides are, in words. */
+  /** Of the first divergence: the difference in words. */
   distance?: string;
   verdict: Verdict;
   limit: MetricNumber;
@@ -72,13 +72,13 @@ export interface ComparisonSide {
   worker: string;
 }
 
-/** A tensor that diverges before the one reported first, in data flow; null where none does. */
+/** A tensor that diverges upstream of the one reported first; null if there is none. */
 export function earlierThan(first: TensorDifference, rows: readonly TensorDifference[]): TensorDifference | null {
   const earlier = rows.filter((row) => row.verdict === 'diverges' && row.order < first.order);
   return sortDifferences(earlier, 'order')[0] ?? null;
 }
 
-/** Whether two sides are one: a worker of a run at a step. */
+/** Whether two sides are the same: a worker of a run at a step. */
 export function sameSide(a: ComparisonSide, b: ComparisonSide): boolean {
   return a.run_id === b.run_id && a.step === b.step && a.worker === b.worker;
 }
@@ -113,7 +113,7 @@ export interface Comparison {
   }[];
   counts: Record<Verdict, number>;
   first: {
-    /** Names the tensor, or what the other side lacks before it. */
+    /** Names the tensor, or a missing upstream tensor of the other side. */
     title: string;
     difference: TensorDifference;
     text: string;
@@ -134,9 +134,9 @@ export interface ComparisonAnswer {
   working: boolean;
   progress: { done: number; total: number; doing: string };
   error: string | null;
-  /** What helps against it. */
+  /** The fix. */
   hint?: string;
-  /** What could not be read of either side, and is missing in the answer: sentences. */
+  /** Unreadable data of either side, which are missing in the answer: sentences. */
   damage?: string[];
 }
 
@@ -152,17 +152,17 @@ export function metricOf(row: TensorDifference, id: MetricId): number {
   return Number(row.metrics[id] ?? Number.NaN);
 }
 
-/** Those that are no number where NaN or infinity tells elements apart: that is further than any distance. */
+/** Metrics that are not a number if NaN or infinity differs: that exceeds any distance. */
 const LARGEST: readonly string[] = ['max_abs', 'relative'] satisfies MetricId[];
-/** Those that NaN and infinities are counted in; the others are over what is finite on both sides. */
+/** Metrics that count NaN and infinities; the others only cover elements that are finite on both sides. */
 const OVER_ALL: readonly string[] = ['scale', 'kl', 'nonfinite_a', 'nonfinite_b'] satisfies MetricId[];
 
-/** How many elements NaN or infinity tells apart. */
+/** Number of elements where NaN or infinity differs. */
 export function nonfiniteApart(row: TensorDifference): number {
   return Number(row.metrics.nonfinite_a ?? 0) + Number(row.metrics.nonfinite_b ?? 0);
 }
 
-/** Of how many elements a metric does not tell, as NaN or infinity tells them apart. `instead`: no number stands for them. */
+/** Number of elements that a metric does not cover because NaN or infinity differs. `instead`: there is no number at all. */
 export function unreported(row: TensorDifference, id: MetricId): { count: number; instead: boolean } {
   return { count: OVER_ALL.includes(id) ? 0 : nonfiniteApart(row), instead: LARGEST.includes(id) };
 }
@@ -172,18 +172,20 @@ export function isBound(row: TensorDifference): boolean {
   return row.basis === 'summaries' || row.basis === 'sample';
 }
 
-/** Rows sorted by data flow, name, verdict, or a metric with its worst first: what it cannot tell for NaN, then its numbers, unknown ones last. */
+/**
+ * Rows sorted by data flow, name, verdict, or a metric with its worst first: rows with NaN differences, then numbers, unknown ones last.
+ */
 export function sortDifferences(rows: readonly TensorDifference[], sort: CompareSort): TensorDifference[] {
   const sorted = [...rows].sort((a, b) => comparison(a, b, sort) || a.order - b.order);
   return sort === 'tensor' ? sortedNaturally(sorted, (row) => row.tensor) : sorted;
 }
 
-/** The rows that say something: none that are equal, and none that rounding explains where anything goes beyond it. */
+/** The significant rows: not equal ones, and not those within rounding if others exceed it. */
 export function telling(rows: readonly TensorDifference[], differ: boolean): TensorDifference[] {
   return rows.filter((row) => row.verdict !== 'same' && !(differ && row.verdict === 'noise'));
 }
 
-/** What a row is sorted by before the number of a metric: the count that stands in its place, or that there is one. */
+/** First sort key before the number of a metric: the count shown instead of it, or that there is one. */
 function apartAs(row: TensorDifference, id: MetricId): number {
   const { count, instead } = unreported(row, id);
   return instead ? count : Math.min(count, 1);
@@ -212,20 +214,20 @@ export function verdictsByRow(graph: GraphData, rows: readonly TensorDifference[
   return found;
 }
 
-/** The selection that leaves at most two dimensions: of the others where an element lies, or the first. */
+/** A selection with at most two dimensions: the others at the index of an element, or the first. */
 export function pictureSelection(shape: readonly number[], at: readonly number[] = []): string {
   return shape.map((_, axis) => (axis < shape.length - 2 ? String(at[axis] ?? 0) : ':')).join(',');
 }
 
-// Texts in the order in which people count, as the server sorts them: `AddN_2` before `AddN_10`.
+// Natural order of texts, as on the server: `AddN_2` before `AddN_10`.
 
-/** Sorted by a text of each; those of one text stay as they are. */
+/** Stable sort by a text of each. */
 export function sortedNaturally<T>(entries: readonly T[], textOf: (entry: T) => string): T[] {
   const keyed = entries.map((entry) => ({ entry, text: textOf(entry), key: naturalKey(textOf(entry)) }));
   return keyed.sort((a, b) => compared(a.key, b.key) || compared(a.text, b.text)).map(({ entry }) => entry);
 }
 
-/** Before each number stands a sign, the later the more digits it has, zeros in front of it aside. */
+/** Prefixes each number with a character that grows with its number of digits, without leading zeros. */
 function naturalKey(text: string): string {
   return text.replace(/0*(\d+)/g, (_, digits: string) => String.fromCharCode(48 + digits.length) + digits);
 }

@@ -1,11 +1,11 @@
 import type { RunEvent } from './answers';
 import { toNumber } from './statistics';
 
-/** Triggers and watches out of a run's events. Their facts were written by whoever made the dump: nothing about them is taken for granted. */
+/** Triggers and watches in a run's events. Their facts come from the dump, so nothing about them is trusted. */
 
 export type SampleKind = 'files' | 'ids';
 
-/** What flowed into the node that a trigger names; null where it was not captured. */
+/** State of an input of the triggering node; null if it was not captured. */
 export interface TriggerInput {
   tensor: string;
   nan: number | null;
@@ -18,7 +18,7 @@ export interface Trigger {
   step: number;
   time: number;
   worker: string;
-  /** How it was given: `NonFinite()`. */
+  /** As passed by the user: `NonFinite()`. */
   trigger: string;
   reason: string;
   tensor: string | null;
@@ -27,12 +27,12 @@ export interface Trigger {
   graph: string | null;
   source: { file: string; line: number; function: string } | null;
   inputs: TriggerInput[];
-  /** The earliest step whose snapshots the flight recorder wrote. */
+  /** The first step whose snapshots the flight recorder wrote. */
   firstStep: number | null;
   stops: boolean;
 }
 
-/** What was kept from a step on, or why a watch.json was not taken. */
+/** What is captured from a step on, or why a watch.json was refused. */
 export interface WatchChange {
   step: number | null;
   time: number;
@@ -46,7 +46,7 @@ const measured = (value: unknown): number | null =>
   typeof value === 'number' || value === 'NaN' || value === 'Infinity' || value === '-Infinity' ? toNumber(value) : null;
 const number = (value: unknown): number | null => (typeof value === 'number' ? value : null);
 
-/** Those that fired, by step. */
+/** Triggers that fired, by step. */
 export function triggersOf(events: readonly RunEvent[]): Trigger[] {
   const found = events.flatMap((event) => (event.kind === 'trigger' && event.step !== null ? [readTrigger(event, event.step)] : []));
   return found.sort((a, b) => a.step - b.step || a.time - b.time);
@@ -92,7 +92,7 @@ export function watchesOf(events: readonly RunEvent[]): WatchChange[] {
   });
 }
 
-/** Neighbouring steps as ranges: [3, 4, 5, 9] -> 3–5, 9. */
+/** Consecutive steps as ranges: [3, 4, 5, 9] -> 3–5, 9. */
 export function stepRuns(steps: readonly number[]): { first: number; last: number }[] {
   const runs: { first: number; last: number }[] = [];
   for (const step of steps) {
@@ -103,7 +103,7 @@ export function stepRuns(steps: readonly number[]): { first: number; last: numbe
   return runs;
 }
 
-/** How many of a batch's samples each file gave, the most first; samples whose file is not noted are left out. */
+/** Number of samples per file of a batch, most first; samples without a recorded file are skipped. */
 export function samplesByFile(files: readonly string[]): { file: string; count: number }[] {
   const counts = new Map<string, number>();
   for (const file of files) counts.set(file, (counts.get(file) ?? 0) + 1);

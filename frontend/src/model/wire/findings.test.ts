@@ -8,7 +8,7 @@ function entry(change: Partial<LedgerEntry>): LedgerEntry {
 
 const DEAD = entry({ reason: 'dead activation', zero_steps: 4 });
 const FROZEN = entry({ reason: 'disconnected' });
-const CUT_OFF = entry({ reason: 'disconnected', zero_steps: 4 }); // through which only zeros come
+const CUT_OFF = entry({ reason: 'disconnected', zero_steps: 4 }); // connected, but only zeros arrive
 const LOST = entry({ absorbed: 0.5 });
 
 test('variables without a gradient are counted apart from dead layers', () => {

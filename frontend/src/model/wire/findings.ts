@@ -13,14 +13,14 @@ export interface Progress {
   doing: string;
 }
 
-/** What an analysis says of itself. */
+/** Status of an analysis. */
 export interface Analysed {
   working: boolean;
   progress: Progress;
   error: string | null;
-  /** What helps against it. */
+  /** The fix. */
   hint?: string;
-  /** What could not be read of the run, and is missing in the answer: sentences. */
+  /** Unreadable data of the run, which are missing in the answer: sentences. */
   damage?: string[];
 }
 
@@ -54,7 +54,7 @@ export interface Finding {
   first_step: number;
   last_step: number;
   steps: number;
-  /** How many captured steps were looked at, or of what `looked_at` says. */
+  /** Number of checked steps, or of what `looked_at` names. */
   of: number;
   looked_at?: string;
   evidence: Evidence[];
@@ -67,17 +67,17 @@ export interface Finding {
 
 export interface Findings extends Analysed {
   findings: Finding[];
-  /** Rules that raised, and why. */
+  /** Rules that raised an error, and why. */
   failed: Record<string, string>;
   rules: number;
   snapshots: number;
-  /** Findings of a rule beyond those that are listed. */
+  /** Further findings of a rule that are not listed. */
   left_out?: Record<string, number>;
-  /** The file of settings that the server was given, and what is wrong with it. */
+  /** The server's file of rule settings, and what is wrong with it. */
   rules_file?: { name: string; error: string | null; hint: string } | null;
 }
 
-/** A variable: whether its gradient is exactly zero, and why; which updates are rounded away. */
+/** A variable: whether its gradient is exactly zero, and why; which updates are lost to rounding. */
 export interface LedgerEntry {
   variable: string;
   tensor: string;
@@ -87,14 +87,14 @@ export interface LedgerEntry {
   zero_steps: number;
   first_zero_step: number | null;
   zero_share: number;
-  /** Empty where it learns, `unknown` where too little was captured. */
+  /** Empty if it trains, `unknown` if too little was captured. */
   reason: string;
   why: string;
-  /** The tensor at which the zeros begin. */
+  /** The tensor where the zeros start. */
   begins: string;
-  /** Share of updates that changed nothing; null where that is not known. */
+  /** Share of updates that changed nothing; null if unknown. */
   absorbed: number | null;
-  /** Over how many pairs of neighbouring steps, of how many whose values were kept. */
+  /** Number of compared pairs of neighbouring steps, of all with stored values. */
   absorbed_steps: number;
   absorbed_of: number;
 }
@@ -103,7 +103,7 @@ export interface LedgerAnswer extends Analysed {
   entries: LedgerEntry[];
 }
 
-/** Counts and extrema of an output or input of a origin. */
+/** Counts and extrema of an output or input of an origin. */
 interface Operand {
   tensor: string;
   visit: number;
@@ -127,7 +127,7 @@ export interface ElementStep {
   value: Measured;
   /** In words; empty for a scalar. */
   place: string;
-  /** What makes the difference 0 of which this is an operand. */
+  /** What makes the difference 0 that this is an operand of. */
   equal?: { tensor: string; index: number[] } | null;
 }
 
@@ -149,20 +149,20 @@ export interface Origin {
   explanation: { pattern: string; text: string; help: string; certain: boolean } | null;
   /** Why it is expected, or empty. */
   demoted: string;
-  /** How an infinity becomes finite again before it reaches anything that matters, or empty. */
+  /** How an infinity becomes finite before it reaches the loss or a weight, or empty. */
   aftermath: string;
   missing: string[];
   frame: StackFrame | null;
-  /** Of a node of the backward pass: the op whose gradient it is, and the select behind that. */
+  /** Of a node of the backward pass: the op whose gradient it is, and the select after it. */
   forward?: { tensor: string; node: string; op_type: string; chosen: string } | null;
   elements: { trail: ElementStep[]; row: number | null; sample: string | null; cut: boolean }[];
 }
 
 export interface Link {
-  /** Id of the graph that the tensor is in: a path leads through all calls of a step. */
+  /** Id of the tensor's graph: a path passes through all calls of a step. */
   graph: string;
   tensor: string;
-  /** The first at which it is not finite. */
+  /** The first step at which it is not finite. */
   visit: number;
   node: string;
   op_type: string;
@@ -173,11 +173,11 @@ export interface Link {
 }
 
 export interface NanReport {
-  /** What the chain leads to: `the loss`, or the name of its last tensor; empty without a chain. */
+  /** End of the path: `the loss`, or the name of its last tensor; empty without a path. */
   goal: string;
-  /** How many origins there are beside the first, or empty. */
+  /** Number of further origins, or empty. */
   more: string;
-  /** Counts the tensors that are not finite, or empty. */
+  /** Number of non-finite tensors, or empty. */
   summary: string;
   step: number | null;
   graph: string;
@@ -197,15 +197,15 @@ export interface NanAnswer extends Analysed {
   report: NanReport | null;
 }
 
-/** Whether a variable has no gradient at all, not even one of zeros: it is frozen, or cut off from the loss. */
+/** Whether a variable has no gradient at all, not even zeros: it is frozen, or not connected to the loss. */
 const hasNoGradient = (entry: LedgerEntry): boolean => entry.reason === 'disconnected' && entry.zero_steps === 0;
 
-const LEAST = 0.005; // share of lost updates up to which none is reported: it is shown as 0 %
+const LEAST = 0.005; // smaller shares of lost updates are displayed as 0 % and not reported
 
-/** Whether there is something to tell of a variable: zeros, no gradient, or lost updates. */
+/** Whether a variable has zeros, no gradient, or lost updates. */
 export const hasNews = (entry: LedgerEntry): boolean => entry.reason !== '' || (entry.absorbed ?? 0) > LEAST;
 
-/** What is wrong with the variables that are listed: those without a gradient are counted apart, as frozen ones are no dead layers. */
+/** Heading of the listed variables: those without a gradient are counted separately, because frozen layers are not dead. */
 export function ledgerHeading(listed: readonly LedgerEntry[]): string {
   const apart = listed.filter(hasNoGradient).length;
   if (apart === listed.length) return `${counted(apart, 'variable')} without a gradient`;
@@ -219,7 +219,7 @@ export function zeroAt(entry: LedgerEntry): string {
   return entry.zero_steps > 0 ? `${formatCount(entry.zero_steps)} of ${counted(entry.steps, 'step')}` : 'never';
 }
 
-/** Of how many pairs of neighbouring steps the share of lost updates is, where not all were compared; else empty. */
+/** Number of pairs of neighbouring steps behind the share of lost updates, if not all were compared; else empty. */
 export function comparedPairs({ absorbed_steps, absorbed_of }: LedgerEntry): string {
   return absorbed_steps < absorbed_of ? `of ${formatCount(absorbed_steps)} of ${formatCount(absorbed_of)} pairs of steps` : '';
 }

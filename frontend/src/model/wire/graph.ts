@@ -1,4 +1,4 @@
-/** One graph of a run, as `runs/<run>/graphs/<graph>` sends it: columns over nodes (a row a node) and over edges. */
+/** One graph of a run, as `runs/<run>/graphs/<graph>` sends it: columns over nodes (one row per node) and over edges. */
 
 import { type Columns, ColumnsError, type DictColumn, decodeColumns, type TextColumn } from '../../lib/arrays/columns';
 import type { NodeStatistic, ValueRange } from './value_scale';
@@ -12,24 +12,24 @@ export interface EdgeColumns {
   readonly control: Uint8Array;
 }
 
-/** How a function hangs in the graph: the node that calls it, and as what. */
+/** How a function is called: the calling node, and its role there. */
 export interface FunctionInfo {
   readonly caller: string | null;
   readonly role: string;
   readonly parent: string;
-  /** Row and slot of each tensor that it returns, one after the other; row -1 for a node that is not there. */
+  /** Row and slot of each returned tensor, alternating; row -1 for an unknown node. */
   readonly returns?: readonly number[];
 }
 
-/** One layer of Keras as it was called while the graph was traced. */
+/** One call of a Keras layer during tracing. */
 export interface LayerCall {
-  /** Names of the layers around it and its own: `model/block/dense`. */
+  /** Names of the enclosing layers and its own: `model/block/dense`. */
   readonly path: string;
   readonly className: string;
-  /** Whether it is one of Keras' own, not a model and not the user's. */
+  /** Whether it is one of Keras' own layers, not a model or a user's layer. */
   readonly builtin: boolean;
   readonly parameters: number;
-  /** Its arguments in short: `units=64, activation=relu`. */
+  /** Its arguments in short form: `units=64, activation=relu`. */
   readonly config: string;
   /** Where its class is defined, `file:line`; empty for Keras' own. */
   readonly source: string;
@@ -40,7 +40,7 @@ export interface GraphData {
   readonly name: string;
   readonly nodeCount: number;
   readonly names: TextColumn;
-  /** Where a node is drawn: scopes separated by `/`, then its own label. */
+  /** Display path of a node: scopes separated by `/`, then its label. */
   readonly paths: TextColumn;
   readonly opTypes: DictColumn;
   readonly devices: DictColumn;
@@ -49,16 +49,19 @@ export interface GraphData {
   /** dtype and shape (`32×?×10`) of output slot 0. */
   readonly dtypes: DictColumn;
   readonly shapes: DictColumn;
-  /** What a node is to the model (`weight`, `gradient`, `update`, `loss`, `output`, `input`), and of which variable; as the tap noted it. */
+  /**
+   * Role of a node in the model (`weight`, `gradient`, `update`, `loss`, `output`, `input`), and of which variable; as recorded by the
+   * tap.
+   */
   readonly kinds: DictColumn;
   readonly variables: DictColumn;
   /** Number of outputs. */
   readonly slots: Int32Array;
-  /** Shapes of all outputs of nodes that bring data into the step, by row. */
+  /** Shapes of all outputs of input nodes, by row. */
   readonly slotShapes: ReadonlyMap<number, readonly string[]>;
   /** Variables that are not trained. */
   readonly frozen: readonly string[];
-  /** The calls of Keras' layers; empty where none were recorded. */
+  /** The calls of Keras layers; empty if none were recorded. */
   readonly layerCalls: readonly LayerCall[];
   readonly edges: EdgeColumns;
   readonly functionInfo: Readonly<Record<string, FunctionInfo>>;
@@ -66,7 +69,7 @@ export interface GraphData {
 
 const graphsByAnswer = new WeakMap<ArrayBuffer, GraphData>();
 
-/** Decodes the answer of `runs/<run>/graphs/<graph>`, the same one to the same graph; throws `ColumnsError`. */
+/** Decodes the answer of `runs/<run>/graphs/<graph>`; equal answers give the same object. Throws `ColumnsError`. */
 export function decodeGraph(buffer: ArrayBuffer): GraphData {
   const graph = graphsByAnswer.get(buffer) ?? graphFromColumns(decodeColumns(buffer));
   graphsByAnswer.set(buffer, graph);
@@ -121,7 +124,7 @@ function layerCall({ path, class: className, module, parameters, config, source 
   return { path, className, builtin, parameters, config, source: source ? `${source.file}:${source.line}` : '' };
 }
 
-/** An edge to a node that is not there would lead everything that follows edges astray. */
+/** Drops edges to unknown nodes, which would break everything that follows edges. */
 function checkEdges(columns: Columns, nodes: number): void {
   for (const name of ['edge_source', 'edge_target']) {
     const rows = columns.i32(name);
@@ -132,10 +135,10 @@ function checkEdges(columns: Columns, nodes: number): void {
   }
 }
 
-/** By the column of names, which a graph shares with the parts of it that are drawn. */
+/** By the column of names, which a graph shares with its drawn parts. */
 const rowsByName = new WeakMap<TextColumn, Map<string, number>>();
 
-/** Row number of a node by its name, -1 where the graph has no such node. */
+/** Row of a node by name, -1 if the graph has no such node. */
 export function rowOf(graph: GraphData, name: string): number {
   let rows = rowsByName.get(graph.names);
   if (!rows) {
@@ -146,7 +149,7 @@ export function rowOf(graph: GraphData, name: string): number {
   return rows.get(name) ?? -1;
 }
 
-/** Nodes that call a function: their body is drawn as a scope in their place. */
+/** Nodes that call a function: its body is drawn as a scope in their place. */
 export function callerRows(graph: GraphData): number[] {
   const callers = new Set<number>();
   for (const { caller } of Object.values(graph.functionInfo)) {
@@ -159,9 +162,9 @@ export function callerRows(graph: GraphData): number[] {
 /** What the boxes are coloured by. */
 export interface ColourBy {
   readonly kind: ColourKind;
-  /** For `kind: 'statistic'`; `abs_max` where it is left out. */
+  /** For `kind: 'statistic'`; `abs_max` by default. */
   readonly statistic?: NodeStatistic;
-  /** Over all steps, which then share one scale; without it the scale is that of the step's own values. */
+  /** Over all steps, which then share one scale; without it, the scale fits the values of the step. */
   readonly range?: ValueRange;
   /** For `kind: 'difference'`: the worst verdict of each node, see `verdictsByRow`; for `changed`: see `changesByRow`. */
   readonly verdicts?: Uint8Array;

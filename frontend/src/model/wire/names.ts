@@ -19,7 +19,7 @@ export function tensorName(node: string, slot: number): string {
   return `${node}:${slot}`;
 }
 
-/** Splits a name for display: the scope in front (with its last `/`) and the node's own label; what is invisible is written out. */
+/** Splits a name for display: the scope (with its last `/`) and the node's label; invisible characters are escaped. */
 export function splitScope(name: string): { scope: string; label: string } {
   const shown = visible(name);
   const cut = shown.lastIndexOf('/') + 1;
@@ -28,7 +28,7 @@ export function splitScope(name: string): { scope: string; label: string } {
 
 type Named = Pick<RunEntry, 'id' | 'name' | 'logdir'>;
 
-/** What runs are called, by id: their names, after their log directories where several runs have one name. */
+/** Display names of runs, by id: their names, after their log directories if a name is not unique. */
 export function runNames(runs: readonly Named[]): ReadonlyMap<string, string> {
   const counts = new Map<string, number>();
   for (const { name } of runs) counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -41,14 +41,14 @@ export function inSeveralLogdirs(runs: readonly Pick<RunEntry, 'logdir'>[]): boo
   return new Set(runs.map((run) => run.logdir)).size > 1;
 }
 
-/** What the page calls a worker: its rank where no other one has it, else its id (a worker that was started again has the rank of the first). */
+/** Display name of a worker: its rank if unique, else its id (a restarted worker has the rank of the first). */
 export function workerName(id: string, workers: readonly WorkerEntry[]): string {
   const rank = workers.find((worker) => worker.id === id)?.rank ?? null;
   const alone = rank !== null && workers.filter((worker) => worker.rank === rank).length === 1;
   return alone ? `rank ${rank}` : id;
 }
 
-/** Workers as people count them: by rank, those without one behind. */
+/** Workers by rank; those without one last. */
 export function byRank(workers: readonly WorkerEntry[]): WorkerEntry[] {
   return [...workers].sort((a, b) => (a.rank ?? Number.MAX_VALUE) - (b.rank ?? Number.MAX_VALUE));
 }
@@ -60,7 +60,7 @@ export function worstFirst(workers: readonly WorkerEntry[]): WorkerEntry[] {
   return byRank(workers).sort((a, b) => isWhole(a) - isWhole(b));
 }
 
-/** How it stands with a worker, or a run, in the words of `tensortap info`: `not closed` was killed, or is in a long step. */
+/** State of a worker or run, in the words of `tensortap info`: `not closed` was killed, or is in a long step. */
 export function writingState({ closed, live }: { closed: boolean; live: boolean }): 'closed' | 'live' | 'not closed' {
   if (closed) return 'closed';
   return live ? 'live' : 'not closed';
@@ -73,7 +73,7 @@ interface GraphChoice {
   detail: string;
 }
 
-/** The graphs of a run for choosing: what was traced several times has one name, so names that occur twice get their steps. */
+/** Labels for the graphs of a run: functions traced several times share a name, so duplicates get their steps. */
 export function graphChoices(graphs: readonly GraphEntry[]): GraphChoice[] {
   const names = graphs.map((graph) => (graph.id === '-' ? 'without a graph' : graph.name || graph.id));
   return graphs.map((graph, i) => {
@@ -92,7 +92,7 @@ function spanText({ first, last }: StepSpan): string {
   return first === last ? `step ${first}` : `steps ${first}…${last}`;
 }
 
-/** Names short enough to read, and still different: each node's own label, with as many scopes before it as that takes. */
+/** Short, distinct names: each node's label, with as many scopes before it as needed. */
 export function shortNames(tensors: readonly string[]): string[] {
   const parts = tensors.map((tensor) => {
     const { scope, label } = splitScope(tensor);

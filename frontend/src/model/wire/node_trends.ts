@@ -1,29 +1,29 @@
-/** How a statistic of single nodes moves over the steps, as `…/graphs/<graph>/trends` sends it. */
+/** Trend of a statistic of single nodes over the steps, as `…/graphs/<graph>/trends` sends it. */
 
 import { decodeColumns } from '../../lib/arrays/columns';
 import type { NodeStatistic } from './value_scale';
 
-/** Parallel columns, one row a place along the node's captured steps, ascending. */
+/** Parallel columns, one row per point along the node's captured steps, ascending. */
 export interface NodeTrend {
-  /** The first step that each place spans. */
+  /** The first step of each point. */
   readonly step: Float64Array;
-  /** NaN where nothing is finite. */
+  /** NaN if nothing is finite. */
   readonly value: Float64Array;
   /** 0 not counted, 1 fine, 2 an infinity, 3 a NaN. */
   readonly health: Uint8Array;
-  /** The finite values' range; NaN where there are none. */
+  /** Range of the finite values; NaN if there are none. */
   readonly low: number;
   readonly high: number;
 }
 
-/** The trends of the nodes shown, and what they are of. */
+/** The visible trends, and their statistic. */
 export interface NodeTrends {
   readonly statistic: NodeStatistic;
-  /** The steps that all of them are drawn over, and the current one. */
+  /** The range of steps of all trends, and the current one. */
   readonly first: number;
   readonly last: number;
   readonly step: number;
-  /** By row of the node in the graph; those that were not captured are not there. */
+  /** By row of the node in the graph; uncaptured ones are missing. */
   readonly ofNode: ReadonlyMap<number, NodeTrend>;
 }
 
@@ -53,12 +53,12 @@ function range(values: Float64Array): { low: number; high: number } {
   return { low, high };
 }
 
-/** The place that holds a step; -1 before the first one. */
+/** The point of a step; -1 before the first one. */
 export function placeOfStep(trend: NodeTrend, step: number): number {
   return trend.step.findLastIndex((first) => first <= step);
 }
 
-/** How high a value stands in its trend's range, 0 to 1; what never changes stands in the middle. */
+/** Height of a value in its trend's range, 0 to 1; constant trends are in the middle. */
 export function heightOf({ low, high }: NodeTrend, value: number): number {
   return high > low ? (value - low) / (high - low) : 0.5;
 }

@@ -1,4 +1,4 @@
-/** Answers of `runs/<run>/recordings` and `replay/<run>/compute` (server/http_api.md), and what a stepper makes of them. */
+/** Answers of `runs/<run>/recordings` and `replay/<run>/compute` (server/http_api.md), and facts that Replay derives from them. */
 
 import type { Progress } from './findings';
 import { type GraphData, rowOf } from './graph';
@@ -7,34 +7,34 @@ import { parseTensorName } from './names';
 export interface RecordingEntry {
   id: string;
   step: number;
-  /** Which call of the step. */
+  /** Number of the call in the step. */
   call: number;
-  /** Name of what was called, and the id of its graph; empty where the recording does not say. */
+  /** Name of the called function, and the id of its graph; empty if the recording does not say. */
   function: string;
   graph: string;
 }
 
 export interface Recordings {
-  /** Whether the server computes; if not, `hint` says how it would. */
+  /** Whether the server computes; if not, `hint` is the fix. */
   allowed: boolean;
   hint: string;
   recordings: RecordingEntry[];
-  /** Tests of a step's logic, and what each asks. */
+  /** Tests of a step's logic, and the question of each. */
   tests: { name: string; question: string }[];
 }
 
-/** Columns, one row a tensor. */
+/** Columns, one row per tensor. */
 interface TensorColumns {
   name: string[];
   dtype: string[];
   shape: number[][];
   nan: number[];
   inf: number[];
-  /** The first visit with any of them, or -1. */
+  /** The first iteration with any of them, or -1. */
   bad_visit: number[];
   visits: number[];
   kept: boolean[];
-  /** Whether what was captured in the recorded call has come out again, by its hash; null: nothing was. */
+  /** Whether the captured value was reproduced, by its hash; null if none was captured. */
   proven: (boolean | null)[];
 }
 
@@ -44,16 +44,16 @@ export interface Computed {
   graph: string;
   step: number;
   failed: string;
-  /** Whether the step's results, and a tensor by its `proven`, are what was recorded; null with changes. */
+  /** Whether the step's results, and each tensor by its `proven`, equal the recording; null with changes. */
   proofs: { step: Proof; tensor: Record<`${boolean | null}`, Proof> } | null;
   changed: string[];
   order: string[];
-  /** Nodes that make a NaN or an infinity. */
+  /** Nodes that create a NaN or an infinity. */
   origins: string[];
   tensors: TensorColumns;
 }
 
-/** What the server works at; it is asked again while `working`. */
+/** Status of a computation; requested again while `working`. */
 export interface ReplayAnswer<T> {
   working: boolean;
   progress: Progress;
@@ -62,18 +62,18 @@ export interface ReplayAnswer<T> {
   result: T | null;
 }
 
-/** The recording of a step: the last call of the current graph, else its last call; null: the step was not recorded. */
+/** The recording of a step: the last call of the current graph, else its last call; null if the step was not recorded. */
 export function recordingOf(recordings: readonly RecordingEntry[], step: number | null, graph: string | null): RecordingEntry | null {
   const calls = recordings.filter((each) => each.step === step);
   return calls.findLast((each) => each.graph === graph) ?? calls.at(-1) ?? null;
 }
 
-/** The recording of a step, else of the last one that was recorded, as `recordingOf` has it. */
+/** The recording of a step, else the last recording, as in `recordingOf`. */
 export function recordingAt(recordings: readonly RecordingEntry[], step: number | null, graph: string | null): RecordingEntry | null {
   return recordingOf(recordings, step, graph) ?? recordingOf(recordings, recordings.at(-1)?.step ?? null, graph);
 }
 
-/** The step; and where several of its calls were recorded, of which function, and its number where they share that, too. */
+/** The step; if several of its calls were recorded, also the function, and its number if needed. */
 export function recordingLabel(recording: RecordingEntry, recordings: readonly RecordingEntry[]): string {
   const beside = recordings.filter((each) => each.step === recording.step && each.id !== recording.id);
   if (beside.length === 0 && recording.call === 0) return String(recording.step);
@@ -93,7 +93,7 @@ export interface TensorFacts {
   readonly changed: boolean;
 }
 
-/** A computed step, to be asked by tensor and by node. */
+/** A computed step, with lookup by tensor and by node. */
 export class ComputedStep {
   private readonly rows: Map<string, number>;
   private readonly changed: Set<string>;
@@ -136,7 +136,7 @@ export class ComputedStep {
     return this.badNodes.has(node);
   }
 
-  /** Whether it makes a NaN or an infinity, rather than passing one on. */
+  /** Whether it creates a NaN or an infinity, rather than propagating one. */
   isOrigin(node: string): boolean {
     return this.origins.has(node);
   }
@@ -153,7 +153,7 @@ export class ComputedStep {
     return this.places.get(node) ?? -1;
   }
 
-  /** The place of the next node from `from` on that way that fits, or -1. */
+  /** Position of the next matching node from `from` in that direction, or -1. */
   next(from: number, offset: 1 | -1, fits: (node: string) => boolean): number {
     for (let place = from + offset; place >= 0 && place < this.order.length; place += offset) {
       if (fits(this.order[place] as string)) return place;
@@ -161,7 +161,7 @@ export class ComputedStep {
     return -1;
   }
 
-  /** The first node behind that is not in the scope of this one; the last node where there is none. */
+  /** The first later node outside of this node's scope; the last node if there is none. */
   out(from: number): number {
     const name = this.order[from] ?? '';
     const scope = name.slice(0, name.lastIndexOf('/') + 1);
@@ -170,7 +170,7 @@ export class ComputedStep {
   }
 }
 
-/** For the graph's colours, by row: 0 not computed, 1 as recorded, 2 changed, 3 what was overridden. */
+/** Colours of the graph, by row: 0 not computed, 1 as recorded, 2 changed, 3 overridden. */
 export function changesByRow(graph: GraphData, step: ComputedStep, overridden: ReadonlySet<string>): Uint8Array {
   const found = new Uint8Array(graph.nodeCount);
   for (const tensor of step.data.tensors.name) {
@@ -184,14 +184,14 @@ export function changesByRow(graph: GraphData, step: ComputedStep, overridden: R
   return found;
 }
 
-/** Whether what is shown is what was recorded: in a word, and in a sentence without its full stop. */
+/** Whether the shown values equal the recording: in a word, and in a sentence without its full stop. */
 interface Proof {
   readonly proven: boolean;
   readonly word: string;
   readonly text: string;
 }
 
-/** The proof of a tensor; null with changes, where there is none. */
+/** The proof of a tensor; null with changes, which have none. */
 export function proofOf({ proofs, tensors }: Computed, tensor: string): Proof | null {
   return proofs?.tensor[`${tensors.proven[tensors.name.indexOf(tensor)] ?? null}`] ?? null;
 }
@@ -202,24 +202,24 @@ export interface LogicResult {
   passed: boolean;
   summary: string;
   columns: string[];
-  /** A list each, of what the columns name; the most telling first. */
+  /** One list per column; the most significant first. */
   rows: (string | number | null)[][];
   rows_total: number;
 }
 
 const WORDS: Readonly<Record<string, string>> = { op_type: 'op type' };
 
-/** A column's name for people. */
+/** Display name of a column. */
 export const columnTitle = (column: string): string => WORDS[column] ?? column;
 
 /** Whether a column names tensors. */
 export const isTensorColumn = (column: string): boolean => column === 'tensor' || column === 'gradient';
 
-/** How many columns at the front name what is tested, so that at least one is left for what was found. */
+/** Number of leading columns that name the tested item; at least one column remains for the result. */
 export function nameColumns(columns: readonly string[]): number {
   const other = columns.findIndex((column, at) => at > 0 && !isTensorColumn(column));
   return other < 0 ? columns.length - 1 : other;
 }
 
-/** `file:line  text` without the file's folders, for which a column has no room. */
+/** `file:line  text` without folders, for which a column has no room. */
 export const shortLine = (text: string): string => text.replace(/^.*?([^/]*:\d+ {2})/, '$1');

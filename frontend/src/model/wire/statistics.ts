@@ -1,4 +1,4 @@
-/** The counts and statistics of a summary, in the dump's words, and how the page words them. */
+/** The counts and statistics of a summary, and their display names. */
 export const COUNTS = ['nan', 'pos_inf', 'neg_inf', 'zero', 'negative', 'positive', 'subnormal'] as const;
 export const STATISTICS = ['min', 'max', 'mean', 'std', 'l2', 'abs_max'] as const;
 
@@ -25,7 +25,7 @@ export const LABELS: Record<MeasureName | 'size', string> = {
   abs_max: 'max |x|',
 };
 
-/** Numbers of a JSON answer: non-finite ones arrive as strings. */
+/** Numbers of a JSON answer; non-finite ones are strings. */
 export type WireNumber = number | 'NaN' | 'Infinity' | '-Infinity';
 
 export function toNumber(wire: WireNumber | null | undefined): number {
@@ -36,16 +36,16 @@ export function infinities(measures: Pick<Measures, 'pos_inf' | 'neg_inf'>): num
   return measures.pos_inf + measures.neg_inf;
 }
 
-/** Counts that an imported run does not tell arrive as null, and are NaN here. */
+/** Counts missing in an import are null in the answer, and NaN here. */
 export const isUnknown = (count: number): boolean => Number.isNaN(count);
 
-/** `3×4`, or what else is to be said of a shape; with its size the shape is unknown, too. */
+/** `3×4`, or a remark; if the size is unknown, so is the shape. */
 export function shapeText({ shape, size }: { shape: readonly number[]; size: number }, times = '×'): string {
   if (isUnknown(size)) return 'unknown';
   return shape.length === 0 ? 'scalar' : shape.join(times);
 }
 
-/** Elements whose kind is not known: runs imported from formats that count only some kinds. */
+/** Elements of unknown kind: runs imported from formats that only count some kinds. */
 export function uncounted(measures: Measures): number {
   const counted = COUNTS.reduce((sum, name) => (name === 'subnormal' ? sum : sum + (measures[name] || 0)), 0);
   return Math.max(0, measures.size - counted) || 0;

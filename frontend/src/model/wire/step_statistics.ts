@@ -1,4 +1,4 @@
-/** The statistics of every tensor of one graph at one step, as `…/graphs/<graph>/steps/<step>` sends them: a row a tensor. */
+/** The statistics of every tensor of one graph at one step, as `…/graphs/<graph>/steps/<step>` sends them: one row per tensor. */
 
 import { type Columns, type DictColumn, decodeColumns } from '../../lib/arrays/columns';
 import type { MeasureName } from './statistics';
@@ -12,7 +12,7 @@ export interface StepStatistics {
   readonly slot: Int32Array;
   readonly visits: Int32Array;
   readonly dtype: DictColumn;
-  /** `32×28×28`, `scalar`; of the first visit. */
+  /** `32×28×28`, `scalar`; of the first iteration. */
   readonly shape: DictColumn;
   readonly kept: Uint8Array;
   column(name: MeasureName | 'size'): Float64Array;

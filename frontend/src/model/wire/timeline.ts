@@ -8,10 +8,13 @@ export const INF_CELL = 2;
 export const NAN_CELL = 3;
 
 export interface TimelineRow {
-  /** A display path: of a scope, of a single node, of ops that differ by a number (`net/AddN …`), or of the smallest of many rows (`net/…`). */
+  /**
+   * A display path: of a scope, of a single node, of ops that differ by a number (`net/AddN …`), or of the smallest of many rows
+   * (`net/…`).
+   */
   readonly path: string;
   readonly kind: 'node' | 'scope' | 'numbered' | 'rest';
-  /** How many open rows it lies in. */
+  /** Number of expanded rows around it. */
   readonly depth: number;
   readonly open: boolean;
   /** Name of the row's only node, else empty. */
@@ -23,15 +26,15 @@ export interface Timeline {
   readonly scope: string;
   readonly rows: readonly TimelineRow[];
   readonly leftOut: number;
-  /** The steps that each column spans. */
+  /** The first and last step of each column. */
   readonly first: Float64Array;
   readonly last: Float64Array;
-  /** Row-major cells, each of its worst tensor's snapshot: the first NaN or Inf, else the worst number. NaN where there is none. */
+  /** Row-major cells, each with its worst snapshot: the first NaN or Inf, else the worst number. NaN if there is none. */
   readonly value: Float64Array;
   readonly health: Uint8Array;
-  /** How many of its elements are NaN or infinite. */
+  /** Number of its elements that are NaN or infinite. */
   readonly bad: Float64Array;
-  /** -1 where nothing was captured. */
+  /** -1 if nothing was captured. */
   readonly step: Float64Array;
   readonly visit: Float64Array;
   readonly tensor: DictColumn;
@@ -68,7 +71,7 @@ export function cellOf(timeline: Timeline, row: number, column: number): number 
   return row * timeline.first.length + column;
 }
 
-/** The column that holds a step; -1 where it lies between or outside of them. */
+/** The column with a step; -1 if there is none. */
 export function columnOfStep(timeline: Timeline, step: number): number {
   let [low, high] = [0, timeline.first.length - 1];
   while (low <= high) {
@@ -80,7 +83,7 @@ export function columnOfStep(timeline: Timeline, step: number): number {
   return -1;
 }
 
-/** The worst health of a row and the step at which that begins. */
+/** The worst health of a row and its first step. */
 export function worstOfRow(timeline: Timeline, row: number): { health: number; step: number | null } {
   const width = timeline.first.length;
   const health = timeline.health.subarray(row * width, (row + 1) * width);
@@ -89,13 +92,13 @@ export function worstOfRow(timeline: Timeline, row: number): { health: number; s
   return { health: worst, step: worst > FINE_CELL ? (step ?? null) : null };
 }
 
-/** The open row that a row lies in; -1 where there is none. */
+/** The expanded row that contains a row; -1 if there is none. */
 export function rowAround({ rows }: Timeline, index: number): number {
   const { depth } = rows[index] as TimelineRow;
   return rows.findLastIndex((row, above) => above < index && row.depth < depth);
 }
 
-/** The which of how many rows a row is in the open row around it, counted from 1. */
+/** Position of a row in its expanded row, from 1, and number of rows there. */
 export function placeAmongRows(timeline: Timeline, index: number): { place: number; of: number } {
   const { rows } = timeline;
   const { depth } = rows[index] as TimelineRow;
@@ -105,21 +108,21 @@ export function placeAmongRows(timeline: Timeline, index: number): { place: numb
   return { place: beside(index + 1), of: beside(end < 0 ? rows.length : end) };
 }
 
-/** A row's name below the open row that it lies in, or below the scope that is looked into. */
+/** Name of a row relative to the expanded row around it, or to the timeline's scope. */
 export function rowLabel(timeline: Timeline, index: number): string {
   const { path, kind, nodes } = timeline.rows[index] as TimelineRow;
   if (kind === 'rest') return `${nodes} more nodes`;
   const around = timeline.rows[rowAround(timeline, index)];
-  // Ops that differ by a number lie in their scope, not in each other; so does the rest of many rows.
+  // Ops that differ by a number are in their scope, not in each other; so is the rest of many rows.
   const scope =
     around?.kind === 'numbered' || around?.kind === 'rest' ? around.path.replace(/[^/]*$/, '') : `${around?.path ?? timeline.scope}/`;
   return scope.length > 1 && path.startsWith(scope) ? path.slice(scope.length) : path;
 }
 
-/** A wide letter at the size of names, and what stands around a name: sign, number of nodes and their distances. */
+/** Width of a wide letter, and of the parts around a name: sign, number of nodes, gaps. */
 const [LETTER, AROUND, INDENT] = [7, 80, 12];
 
-/** CSS pixels that the longest name needs. At least what most rows that are opened need, in coarse steps: the cells seldom move. */
+/** CSS pixels for the longest name. At least the width that most expanded rows need, in coarse steps, so that cells rarely move. */
 export function roomForNames(timeline: Timeline): number {
   const needed = timeline.rows.map(({ depth }, i) => INDENT * depth + LETTER * rowLabel(timeline, i).length + AROUND);
   return 40 * Math.ceil(needed.reduce((most, room) => Math.max(most, room), 280) / 40);
@@ -131,7 +134,7 @@ function holds({ path, kind }: TimelineRow, node: string): boolean {
   return node === path || (kind === 'scope' && node.startsWith(`${path}/`));
 }
 
-/** The row that has the rest of what lies in an open row (-1: of all), else that row itself. */
+/** The row for the rest of an expanded row (-1: of all), else that row itself. */
 function restIn({ rows }: Timeline, around: number, node: string): number {
   const depth = rows[around] ? rows[around].depth + 1 : 0;
   const end = rows.findIndex((row, i) => i > around && row.depth < depth);
@@ -139,13 +142,13 @@ function restIn({ rows }: Timeline, around: number, node: string): number {
   return rest >= 0 && node.startsWith(rows[rest]!.path.slice(0, -1)) ? rest : around;
 }
 
-/** The row furthest in that holds a node or scope; -1 where none does. */
+/** The innermost row that contains a node or scope; -1 if there is none. */
 export function rowOfPath(timeline: Timeline, path: string): number {
   const inner = timeline.rows.findLastIndex((candidate) => holds(candidate, path));
   return inner < 0 || timeline.rows[inner]!.open ? restIn(timeline, inner, path) : inner;
 }
 
-/** The cell of a node at a step; null where it is not shown. */
+/** The cell of a node at a step; null if it is not shown. */
 export function cellOfNode(timeline: Timeline, path: string, step: number): { row: number; column: number } | null {
   const [row, column] = [rowOfPath(timeline, path), columnOfStep(timeline, step)];
   return row < 0 || column < 0 ? null : { row, column };

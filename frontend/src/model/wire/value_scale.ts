@@ -1,4 +1,4 @@
-/** From a statistic's values to places on a colour scale, 0 to 1. */
+/** Maps values of a statistic to positions on a colour scale, 0 to 1. */
 
 import { formatBytes, formatNumber } from '../../lib/text/format';
 
@@ -18,19 +18,19 @@ export const STATISTIC_TITLES: Record<NodeStatistic, string> = {
   inf_share: '% Inf',
 };
 
-/** Between which finite numbers values lie; NaN where there is none. Of what is never negative, those above 0 are meant. */
+/** Finite range of the values; NaN if there are none. Of non-negative statistics, the range of positive values. */
 export interface ValueRange {
   readonly least: number;
-  /** Without the least and the largest hundredth: outliers do not stretch a scale. */
+  /** Without the lowest and highest percent: outliers do not stretch a scale. */
   readonly low: number;
   readonly high: number;
   readonly largest: number;
-  /** Whether some are exactly 0. */
+  /** Whether some values are exactly 0. */
   readonly zeros: boolean;
 }
 
 export interface ValueScale {
-  /** Place of a value; values beyond the ends are at the ends. */
+  /** Position of a value, clamped to the ends. */
   place(value: number): number;
   readonly ticks: readonly { readonly place: number; readonly label: string }[];
   /** Two colours meet at zero. */
@@ -43,7 +43,7 @@ const LOW_PART = 0.01;
 const HIGH_PART = 0.99;
 const QUARTERS = [0, 0.25, 0.5, 0.75, 1];
 
-/** A share's scale is the same whatever the values are. */
+/** Shares have a fixed scale. */
 export function isShare(name: NodeStatistic): boolean {
   return SHARES.has(name);
 }
@@ -63,7 +63,7 @@ function linear(): ValueScale {
   return { place: (value) => Math.min(1, Math.max(0, value)), ticks, diverging: false };
 }
 
-/** Signed square root around zero: small values still differ, large ones do not drown them. */
+/** Signed square root around zero: small values remain distinct, large ones do not dominate. */
 function symmetric({ least, low, high, largest }: ValueRange): ValueScale {
   const limit = Math.max(Math.abs(low), Math.abs(high)) || 1;
   const place = (value: number): number => {
@@ -74,7 +74,7 @@ function symmetric({ least, low, high, largest }: ValueRange): ValueScale {
   return { place, ticks: withEnds(ticks, least < -limit, largest > limit), diverging: true };
 }
 
-/** What is 0, and has no place among factors, is at the lower end. */
+/** 0 has no logarithm; it is at the lower end. */
 function logarithmic({ least, low: from, high: to, largest, zeros }: ValueRange): ValueScale {
   const low = from || 1e-3;
   const high = Math.max(to || 1, low * 10);
@@ -84,7 +84,7 @@ function logarithmic({ least, low: from, high: to, largest, zeros }: ValueRange)
   return { place, ticks: withEnds(ticks, zeros ? '0 … ' : least < low, largest > high), diverging: false };
 }
 
-/** Of bytes: from a power of two to another, with ticks at powers of two. */
+/** For bytes: between powers of two, with ticks at powers of two. */
 export function byteScale(bytes: Float64Array): ValueScale {
   const { least, low: from, high: to, largest } = endsOf(bytes.filter((size) => size > 0).sort());
   const low = Math.floor(Math.log2(from || 1));
@@ -95,7 +95,7 @@ export function byteScale(bytes: Float64Array): ValueScale {
   return { place, ticks: withEnds(ticks, least < 2 ** low, largest > 2 ** high), diverging: false };
 }
 
-/** Says at which ends there is more than the scale shows. */
+/** Marks the ends beyond which there are values. */
 function withEnds(ticks: ValueScale['ticks'], below: boolean | string, above: boolean): ValueScale['ticks'] {
   const lower = below === true ? '≤ ' : below || '';
   const sign = (i: number) => (i === 0 ? lower : i === ticks.length - 1 && above ? '≥ ' : '');

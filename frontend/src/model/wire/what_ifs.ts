@@ -1,6 +1,6 @@
-/** What-ifs: named lists of changes to tensors of one recorded step, with undo. All functions give new values. */
+/** What-ifs: named lists of changes to tensors of one recorded step, with undo. All functions return new values. */
 
-/** What becomes of a tensor `x` (docs/replay.md has the expressions). */
+/** The replacement of a tensor `x` (docs/replay.md lists the expressions). */
 export interface Change {
   readonly tensor: string;
   readonly expression: string;
@@ -12,7 +12,7 @@ interface WhatIf {
   readonly undone: readonly Change[];
 }
 
-/** `current` is the name of one, or null for the step as it was recorded. */
+/** `current` is a name, or null for the recorded step. */
 export interface WhatIfs {
   readonly current: string | null;
   readonly all: readonly WhatIf[];
@@ -23,14 +23,14 @@ export type SavedWhatIfs = Readonly<Record<string, readonly (readonly [string, s
 
 export const NO_WHAT_IFS: WhatIfs = { current: null, all: [] };
 
-/** The server takes no more. */
+/** Maximum that the server accepts. */
 export const MOST_WHAT_IFS = 50;
 
 export function changesOf(whatIfs: WhatIfs, name: string | null = whatIfs.current): readonly Change[] {
   return whatIfs.all.find((each) => each.name === name)?.made ?? [];
 }
 
-/** A new what-if with the current one's changes, current from now on. */
+/** A new current what-if with the changes of the previous one. */
 export function begin(whatIfs: WhatIfs, name: string = freeName(whatIfs)): WhatIfs {
   if (whatIfs.all.some((each) => each.name === name) || whatIfs.all.length >= MOST_WHAT_IFS) return whatIfs;
   return { current: name, all: [...whatIfs.all, { name, made: changesOf(whatIfs), undone: [] }] };
@@ -42,7 +42,7 @@ function freeName(whatIfs: WhatIfs): string {
   return `what-if ${number}`;
 }
 
-/** Adds a change to the current what-if; where the step is shown as recorded, a new one begins. */
+/** Adds a change to the current what-if; on the recorded step, a new one starts. */
 export function withChange(whatIfs: WhatIfs, change: Change): WhatIfs {
   const begun = whatIfs.current === null ? begin(whatIfs) : whatIfs;
   return replaceCurrent(begun, ({ name, made }) => ({ name, made: [...made, change], undone: [] }));
@@ -70,7 +70,7 @@ function replaceCurrent(whatIfs: WhatIfs, next: (each: WhatIf) => WhatIf): WhatI
   return { ...whatIfs, all: whatIfs.all.map((each) => (each.name === whatIfs.current ? next(each) : each)) };
 }
 
-/** What led from `before` to `next`, done to `now`: what was done meanwhile to others stays, a name that is taken gives way. */
+/** Applies the difference of `before` and `next` to `now`: other changes made since stay, and a taken name is replaced. */
 export function carried(before: WhatIfs, next: WhatIfs, now: WhatIfs): WhatIfs {
   if (now === before) return next;
   let result = now;
@@ -111,7 +111,7 @@ export function elementChange(index: string, text: string): string {
   return `put(x, ${place}, ${value === 'true' ? 1 : value === 'false' ? 0 : value})`;
 }
 
-/** Ready-made changes: a label, and what stands in the box then. */
+/** Ready-made changes: a label, and the text for the box. */
 export const READY_CHANGES = [
   { label: 'Replace NaN and Inf', text: 'where(isfinite(x), x, 0)' },
   { label: 'Clip', text: 'clip(x, -1, 1)' },

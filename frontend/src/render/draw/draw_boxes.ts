@@ -1,4 +1,4 @@
-/** Nodes and closed scopes, in batches of one style each: changing the canvas's colours costs more than drawing. */
+/** Draws nodes and collapsed scopes, in batches of one style: changing colours of the canvas costs more than drawing. */
 
 import { opFamily } from '../../model/graph/op_kinds';
 import type { BoxList } from '../box_list';
@@ -6,9 +6,9 @@ import type { DrawingContext, Frame } from '../frame';
 import { textScale } from '../text';
 import type { BoxStyle } from '../theme';
 
-/** Farther out boxes are plain rectangles in one colour: all of them, or neighbours would look different. */
+/** At lower zoom boxes are plain rectangles of one colour: all of them, or neighbours would look different. */
 const DETAIL_FROM = 0.22;
-/** Narrower boxes (scopes that are open, yet too small to look into) are plain at any zoom. */
+/** Narrower boxes (expanded scopes that are too small) are plain at any zoom. */
 export const LEAST_DETAILED = 9;
 
 export const NODE = 0;
@@ -21,7 +21,7 @@ export function boxKind({ drawing }: Pick<Frame, 'drawing'>, entity: number): nu
   return drawing.small[entity] ? SMALL : NODE;
 }
 
-/** How round the corners of a box are; no rounder close up. */
+/** Corner radius of a box; limited at high zoom. */
 export function cornerRadius(kind: number, height: number, zoom: number): number {
   return kind === SMALL ? height / 2 : (kind === CLOSED ? 8 : 6) * textScale(zoom);
 }
@@ -56,7 +56,7 @@ export function drawBoxes(frame: Frame, boxes: BoxList): void {
   frame.context.globalAlpha = 1;
 }
 
-/** One by one: a path of thousands of rectangles is what rasterisers are slowest at. */
+/** One by one: a path with thousands of rectangles is slowest to rasterise. */
 function drawTiny({ context }: Frame, boxes: BoxList, batch: readonly number[], style: BoxStyle): void {
   context.fillStyle = style.solid;
   for (const i of batch) context.fillRect(boxes.x[i]!, boxes.y[i]!, Math.max(1, boxes.width[i]!), Math.max(1, boxes.height[i]!));
@@ -80,7 +80,7 @@ function drawDetailed(frame: Frame, boxes: BoxList, batch: readonly number[], st
   if (kind === NODE && scene.zoom > 0.3) drawStripes(frame, boxes, batch);
 }
 
-/** A second sheet behind a closed scope says that there is more in it; a group of blocks has a third one. */
+/** A second sheet behind a collapsed scope indicates content; a group of blocks has a third one. */
 function drawSheets({ context, scene }: Frame, boxes: BoxList, batch: readonly number[], style: BoxStyle, sheet: number): void {
   const offset = 3 * textScale(scene.zoom) * sheet;
   context.beginPath();
@@ -102,7 +102,7 @@ function drawSheets({ context, scene }: Frame, boxes: BoxList, batch: readonly n
 
 function addBox(context: DrawingContext, { x, y, width, height }: BoxList, i: number, kind: number, zoom: number, inset: number): void {
   const radius = cornerRadius(kind, height[i]!, zoom);
-  // On whole pixels: a border between two of them would be a blur.
+  // On whole pixels: borders between two pixels would blur.
   const [left, top] = [Math.round(x[i]!), Math.round(y[i]!)];
   const wide = Math.max(1, Math.round(x[i]! + width[i]!) - left - 2 * inset);
   const high = Math.max(1, Math.round(y[i]! + height[i]!) - top - 2 * inset);

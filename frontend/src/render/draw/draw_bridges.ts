@@ -1,4 +1,4 @@
-/** Where edges cross the border of a scope: lines from its plugs to what they reach inside, stubs where that would tangle. */
+/** Draws edges across the border of a scope: lines from its plugs to entities inside, or stubs if that would tangle. */
 
 import { BRIDGE_IN, BRIDGE_OUT, HUB_IN, HUB_OUT, STUB_IN, STUB_OUT } from '../../layout/scope/bridges';
 import { HEADER } from '../../layout/scope/sizes';
@@ -65,7 +65,7 @@ export function drawBridges(frame: Frame, scopes: BoxList): void {
   context.globalAlpha = 1;
 }
 
-/** Where edges enter or leave a box, from its left side: the plug of an open scope, else the middle. */
+/** x where edges enter or leave a box, from its left side: the plug of an expanded scope, else the middle. */
 export function entryX({ drawing }: Pick<Frame, 'drawing'>, entity: number): number {
   const { placed, tree } = drawing;
   const scope = entity - tree.nodeCount;

@@ -1,4 +1,4 @@
-/** Paints the layer view: frames, edges, cards with their texts, histograms and lines, in units of the picture. */
+/** Paints the layer view: frames, edges, cards with texts, histograms and lines. */
 
 import { type CardPicture, type CardSize, FRAME_TITLE, type PlacedCard } from '../../layout/card_layout';
 import { textWidth } from '../../layout/scope/sizes';
@@ -17,7 +17,7 @@ import type { BoxStyle, Theme } from '../theme';
 const WIDTH = 328;
 const HEIGHT = 92;
 const [BARE_WIDTH, BARE_HEIGHT] = [240, 64];
-/** Below a repeated card: a cell for each repetition. */
+/** Height of the cells below a repeated card, one per repetition. */
 const CELLS = 22;
 const INPUT = { width: 190, height: 44 };
 const LOSS = { width: 230, height: 58 };
@@ -26,7 +26,7 @@ const MARGIN = 11;
 /** The histogram and the line stand on the right. */
 const PLOT = { width: 58, height: 34, gap: 6, top: 22 };
 
-/** `bare`: nothing was captured, so that a card holds words only. */
+/** `bare`: nothing was captured, so cards only contain text. */
 export function cardSize(item: Item, bare = false): CardSize {
   if (item.kind === 'input') return INPUT;
   if (item.kind === 'loss') return LOSS;
@@ -35,7 +35,7 @@ export function cardSize(item: Item, bare = false): CardSize {
   return { width: bare ? BARE_WIDTH : WIDTH, height: item.variants.length > 1 ? height + CELLS : height };
 }
 
-/** What is known of the cards at the current step. */
+/** Data of the cards at the current step. */
 export interface CardData {
   readonly style: (item: Item, statistics: CardStatistics | null) => BoxStyle;
   readonly statistics: (item: Item) => CardStatistics | null;
@@ -51,18 +51,18 @@ export interface CardFrame {
   readonly picture: CardPicture;
   readonly camera: Camera;
   readonly view: View;
-  /** Pixels of the screen in one of the page. */
+  /** Screen pixels per pixel of the page. */
   readonly ratio: number;
   readonly theme: Theme;
   readonly fitter: TextFitter;
   readonly data: CardData;
   readonly selected: string | null;
   readonly hovered: string | null;
-  /** Keys of the cards that read from the selected one or that it reads. */
+  /** Keys of the inputs and consumers of the selected card. */
   readonly neighbours: ReadonlySet<string>;
 }
 
-/** From here on details are drawn; below, names as large as there is room, and pictures. */
+/** From this zoom, details are drawn; below it, names as large as possible, and pictures. */
 const TEXTS_FROM = 0.62;
 const PLOTS_FROM = 0.3;
 
@@ -184,14 +184,14 @@ function drawOperator({ context, fitter, camera }: CardFrame, { item, x, y, widt
   context.textAlign = 'left';
 }
 
-/** From afar: a title as large as the card. */
+/** At low zoom: a title as large as the card. */
 function drawTitleOnly({ context, fitter, camera }: CardFrame, { item, x, y, width, height }: PlacedCard, style: BoxStyle): void {
   if (camera.zoom < 0.09) return;
   const size = Math.min(9 / camera.zoom, height * 0.55);
   write(context, style.text, size, 600, x + MARGIN, y + height / 2, fitter.fit(visible(item.title), size, 600, width - 2 * MARGIN));
 }
 
-/** From some distance: name, shape and pictures, in letters that can be read there. */
+/** At medium zoom: name, shape and pictures in readable letters. */
 function drawOverview(frame: CardFrame, placed: PlacedCard, style: BoxStyle, statistics: CardStatistics | null): void {
   const { item, x, y, width, height } = placed;
   const { context, fitter, data, camera } = frame;
@@ -265,7 +265,7 @@ function drawContent(frame: CardFrame, placed: PlacedCard, style: BoxStyle, stat
   if (item.variants.length > 1) drawCells(frame, placed);
 }
 
-/** What a small picture is of, below it. */
+/** Caption of a small picture. */
 function caption({ context, camera, fitter }: CardFrame, text: string, x: number, y: number, style: BoxStyle): void {
   if (camera.zoom < 0.6) return;
   context.textAlign = 'center';
@@ -273,7 +273,7 @@ function caption({ context, camera, fitter }: CardFrame, text: string, x: number
   context.textAlign = 'left';
 }
 
-/** The output's shape at this step; where it was not captured, the graph's, which leaves some extents open. */
+/** The output's shape at this step; if not captured, the graph's, with unknown dimensions. */
 export function shapeText({ shape }: Item, statistics: CardStatistics | null): string {
   return statistics?.shape || shape;
 }
@@ -288,7 +288,7 @@ function lossText(statistics: CardStatistics | null): string {
   return Number.isFinite(statistics.mean) ? formatNumber(statistics.mean) : statistics.inf > 0 ? 'Inf' : 'not captured';
 }
 
-/** Gradient norm, update ratio and share of zeros, as far as they are known. */
+/** Gradient norm, update ratio and share of zeros, as far as known. */
 export function measuresText(statistics: CardStatistics | null): string {
   if (statistics === null) return '';
   const { gradientNorm, updateRatio, zeroShare } = statistics;
@@ -316,7 +316,7 @@ function write(context: DrawingContext, colour: string, size: number, weight: We
   context.fillText(text, x, y);
 }
 
-/** A plus where something can be opened, a minus where it is open. */
+/** A plus on cards that can expand, a minus on expanded ones. */
 function drawSign(context: DrawingContext, colour: string, x: number, y: number, isOpen: boolean): void {
   context.beginPath();
   context.roundRect(x - 5, y - 5, 10, 10, 2);
@@ -363,13 +363,13 @@ function drawHistogram(
   drawBase(context, x, y + height, style);
 }
 
-/** What the highest bar stands for. Where one bin holds most, like the zeros of a ReLU, it is cut off: else nothing else would show. */
+/** Scale of the bars. A dominating bin, like the zeros of a ReLU, is clipped so that others are visible. */
 function tallest(counts: Float64Array): number {
   const [first = 0, second = 0] = [...counts].sort((a, b) => b - a);
   return first > 3 * second && second > 0 ? 1.3 * second : first;
 }
 
-/** On a card that has a colour of its own only its text's colour is sure to show. */
+/** On a coloured card only the text colour is readable. */
 const isColoured = (theme: Theme, style: BoxStyle): boolean =>
   ![theme.node, theme.closed, theme.hollow, theme.nan, theme.inf].includes(style);
 
@@ -421,7 +421,7 @@ function drawTrend({ context, theme, data }: CardFrame, trend: NodeTrend, x: num
   drawBase(context, x, y + PLOT.height, style);
 }
 
-/** A cell a repetition, in its colour. */
+/** One cell per repetition, in its colour. */
 function drawCells({ context, data, theme }: CardFrame, { item, x, y, width, height }: PlacedCard): void {
   const cells = data.cells(item);
   const size = Math.min(20, (width - 2 * MARGIN) / cells.length);
@@ -455,7 +455,7 @@ function drawBadge({ context, theme, camera }: CardFrame, { item, x, y, width }:
   context.textAlign = 'left';
 }
 
-/** What is wrong with a card at this step: NaN, Inf, or a layer of which nothing comes. */
+/** Problem of a card at this step: NaN, Inf, or a dead layer. */
 function badgeText({ kind }: Item, statistics: CardStatistics | null): string {
   if (statistics === null) return '';
   if (statistics.nan > 0) return 'NaN';

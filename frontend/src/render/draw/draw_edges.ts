@@ -1,4 +1,4 @@
-/** Meta edges of the open scopes of one depth: data edges by thickness, control edges dashed; close up, what flows along them. */
+/** Draws meta edges of the expanded scopes of one depth: data edges by thickness, control edges dashed; at high zoom with labels. */
 
 import type { BoxList } from '../box_list';
 import type { View } from '../camera';
@@ -7,17 +7,17 @@ import type { Frame } from '../frame';
 import { roundSize, textScale } from '../text';
 import { drawTexts, type TextItem } from './draw_labels';
 
-/** Scopes smaller than this show no edges. */
+/** Smaller scopes show no edges. */
 const LEAST_SCOPE = 44;
 /** Edges shorter than this many pixels are not drawn. */
 const LEAST_EDGE = 4.5;
 /** Below this zoom edges are straight and have no arrow heads. */
 const CURVES_FROM = 0.16;
 const ARROWS_FROM = 0.28;
-/** Control edges recede: they order, they carry nothing. */
+/** Control edges are faint: they carry no data. */
 const CONTROL_ALPHA = 0.65;
 
-/** Line width, at zoom 1, by how many edges of the graph a meta edge stands for. */
+/** Line width at zoom 1, by the number of graph edges behind a meta edge. */
 const WIDTHS = [1.15, 1.8, 2.6, 3.6] as const;
 
 function widthClass(count: number): number {
@@ -32,7 +32,7 @@ export function arrowSize(kind: number, zoom: number): number {
   return Math.min(9, Math.max(3.5, (5.5 + kind) * zoom));
 }
 
-/** Calls with the position of each drawn meta edge's points in its scope's routes. */
+/** Calls back with the position of each drawn meta edge's points in its scope's routes. */
 export function forEachRoute(
   frame: Pick<Frame, 'drawing'>,
   scope: number,
@@ -88,7 +88,7 @@ function collect(frame: Frame, scopes: BoxList): Batches {
   return { items };
 }
 
-/** Whether a route lies outside of the view, or is too short to be seen as a line. */
+/** Whether a route is outside of the view, or too short to draw. */
 function unseen(routes: Float32Array, at: number, points: number, ox: number, oy: number, zoom: number, view: View): boolean {
   let [left, right, top, bottom] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (let k = 0; k < points; k++) {
@@ -127,7 +127,7 @@ function drawBatch(frame: Frame, scopes: BoxList, items: readonly number[], kind
   context.fill();
 }
 
-// What flows along an edge, close up: the tensor's shape, or how many tensors a bundle holds.
+// Labels along edges at high zoom: the tensor's shape, or the number of tensors in a bundle.
 
 const FROM_ZOOM = 0.8;
 const FONT = 9;
@@ -160,11 +160,11 @@ export function drawEdgeLabels(frame: Frame, scopes: BoxList, depth: number): vo
 interface Labelled {
   readonly at: number;
   readonly text: string;
-  /** On which side of the edges' beginning it stands: not on that where they all turn to. */
+  /** Side of the label at the start of the edges: opposite to where they turn. */
   readonly right: boolean;
 }
 
-/** Where labels begin: a node's own shape is in its box, so only what comes out of scopes needs one, one a source. */
+/** Where labels start: a node shows its shape in its box, so only edges out of scopes need one per source. */
 function labelled(frame: Frame, scope: number, routes: Float32Array): Labelled[] {
   const { meta } = frame.drawing;
   const found: Labelled[] = [];

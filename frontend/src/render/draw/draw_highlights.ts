@@ -1,4 +1,4 @@
-/** What changes as one points and clicks, on a canvas above the graph: hover, selection with its edges, search hits, marks. */
+/** Draws what changes with the pointer, on a canvas above the graph: hover, selection with its edges, search hits, marks. */
 
 import type { Marks, Neighbour } from '../../model/graph/neighbours';
 import { INF } from '../../model/graph/node_values';
@@ -14,9 +14,9 @@ import { drawMarkers } from './draw_markers';
 
 /** More links than this are drawn lightly. */
 const MANY_LINKS = 60;
-/** How far what is not traced recedes. */
+/** Opacity of everything outside a trace. */
 const VEIL = 0.62;
-/** Where a link meets boxes it runs behind them, and is drawn this much lighter. */
+/** Opacity of a link where it crosses boxes. */
 const BEHIND_BOXES = 0.35;
 
 export interface Highlights {
@@ -25,15 +25,15 @@ export interface Highlights {
   readonly neighbours: readonly Neighbour[];
   /** A meta edge. */
   readonly hoveredEdge: number;
-  /** What the search found. */
+  /** Search hits. */
   readonly hits: Marks | null;
   readonly currentHit: number;
-  /** Entities on the way from hit to hit. */
+  /** Entities on the path between hits. */
   readonly ways: readonly (readonly number[])[];
   readonly marks: Marks | null;
-  /** Entities that lead from one to the next. */
+  /** Entities of a chain. */
   readonly chain: readonly number[];
-  /** What is traced: all else recedes. */
+  /** Traced entities: all others fade. */
   readonly traced: Marks | null;
   /** The traced path. */
   readonly path: readonly number[];
@@ -61,7 +61,7 @@ export function drawHighlights(frame: Frame, camera: Camera, highlights: Highlig
   if (highlights.selected >= 0) drawSelection(frame, camera, highlights);
   if (highlights.currentHit >= 0) outline(frame, camera, highlights.currentHit, theme.currentHit, 2.5, 3);
   drawMarkersAgain(frame, highlights);
-  // Titles that follow the view are over all else.
+  // Sticky titles are above everything else.
   for (const { x, y, right, bottom } of frame.moved ?? []) context.clearRect(x, y, right - x, bottom - y);
 }
 
@@ -78,7 +78,7 @@ function outline(frame: Frame, camera: Camera, entity: number, colour: string, w
   context.stroke();
 }
 
-/** Markers of what is outlined, once more: no line runs through them. */
+/** Markers of outlined entities again, so that no line crosses them. */
 function drawMarkersAgain(frame: Frame, { selected, hovered, neighbours, hits, currentHit, marks, traced }: Highlights): void {
   const single = new Set([selected, hovered, currentHit, ...neighbours.map(({ entity }) => entity)]);
   const outlined = new BoxList();
@@ -95,7 +95,7 @@ function drawMarkersAgain(frame: Frame, { selected, hovered, neighbours, hits, c
   drawMarkers(frame, outlined);
 }
 
-/** The links of the selection where they meet boxes. Nothing else may be drawn yet: the boxes are cleared. */
+/** The links of the selection where they cross boxes. Must come first, because the boxes are cleared. */
 function drawLinksBehind(frame: Frame, camera: Camera, { selected, neighbours }: Highlights): void {
   const linker = new Linker(frame, camera, selected, neighbours.length);
   for (const links of linksOf(frame, linker, neighbours)) strokeLinks(frame, camera, linker, links, false);
@@ -123,7 +123,7 @@ interface Links {
   readonly dashed: boolean;
 }
 
-/** The links of a selection by what they look like. */
+/** The links of a selection by style. */
 function linksOf({ theme }: Frame, linker: Linker, neighbours: readonly Neighbour[]): Links[] {
   return [true, false].flatMap((input) =>
     [false, true].map((dashed) => {
@@ -147,7 +147,7 @@ function strokeLinks({ context }: Frame, camera: Camera, linker: Linker, { links
   if (!clear) context.globalAlpha = 1;
 }
 
-/** Arrows from each entity to the next; a chain may leave out what was not captured, so they need not follow edges. */
+/** Arrows from each entity to the next; a chain may skip uncaptured nodes, so they need not follow edges. */
 function drawChain(frame: Frame, camera: Camera, chain: readonly number[], colour: string): void {
   const { context } = frame;
   context.strokeStyle = colour;
@@ -181,7 +181,7 @@ function drawHoveredEdge(frame: Frame, camera: Camera, edge: number): void {
   context.fill();
 }
 
-/** Lets recede what is not marked. */
+/** Fades everything that is not marked. */
 function drawVeil(frame: Frame, marks: Marks): void {
   const { context, scene, theme } = frame;
   context.globalAlpha = VEIL;
@@ -191,7 +191,7 @@ function drawVeil(frame: Frame, marks: Marks): void {
   forEachMarked(frame, marks, ({ x, y, width, height }, i) => context.clearRect(x[i]!, y[i]!, width[i]!, height[i]!));
 }
 
-/** Calls with each box shown that is marked, or is a closed scope that holds what is. */
+/** Calls back with each visible marked box, and collapsed scopes with marked content. */
 function forEachMarked({ scene, drawing }: Frame, marks: Marks, visit: (boxes: BoxList, i: number, count: number) => void): void {
   const { nodeCount } = drawing.tree;
   for (let depth = 0; depth < scene.depth; depth++) {
@@ -204,7 +204,7 @@ function forEachMarked({ scene, drawing }: Frame, marks: Marks, visit: (boxes: B
   }
 }
 
-/** Rings around marked nodes; closed scopes that hold some get a ring, and a number if wanted. */
+/** Rings around marked nodes; collapsed scopes with some get a ring, and optionally a number. */
 function drawRings(frame: Frame, marks: Marks, colour: string, numbers: boolean): void {
   const { context, drawing } = frame;
   const { nodeCount } = drawing.tree;

@@ -1,4 +1,4 @@
-/** Texts in boxes: as large as the zoom makes them, at least as large as one can read where the box has room for that. */
+/** Draws texts in boxes: scaled with the zoom, at least readable if the box has room. */
 
 import { CLOSED_HEIGHT, NODE_FONT, NODE_HEIGHT, SCOPE_FONT, SMALL_FONT, SUBTITLE_FONT } from '../../layout/scope/sizes';
 import { visible } from '../../lib/text/visible_text';
@@ -12,7 +12,7 @@ import { textMiddle, trendLabel } from './draw_trends';
 
 /** Smaller text is not drawn. */
 const LEAST_FONT = 6.5;
-/** Titles of small boxes grow to this where there is room. */
+/** Titles of small boxes grow to this if there is room. */
 const READABLE = 8.5;
 /** From this zoom on a box shows its second line. */
 const SUBTITLE_FROM = 0.68;
@@ -28,7 +28,7 @@ export interface TextItem {
   readonly colour: string;
   readonly align: CanvasTextAlign;
   readonly alpha: number;
-  /** Colour around the letters, where lines may run below them. */
+  /** Halo around letters with lines below them. */
   readonly halo?: string;
 }
 
@@ -67,7 +67,7 @@ export function drawTexts({ context }: Frame, items: TextItem[]): void {
   context.globalAlpha = 1;
 }
 
-/** At least the natural size, larger up to readable as far as the whole text fits. */
+/** At least the natural size, up to readable as far as the whole text fits. */
 function fontSize({ fitter, scene }: Frame, text: string, natural: number, weight: Weight, height: number, room: number): number {
   const least = natural * textScale(scene.zoom);
   const wanted = Math.min(READABLE, height * 0.66);
@@ -118,7 +118,7 @@ function addClosed(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): 
   const { scene, fitter, drawing } = frame;
   const entity = boxes.entity[i]!;
   const [x, y, width, height] = [boxes.x[i]!, boxes.y[i]!, boxes.width[i]!, boxes.height[i]!];
-  // A scope that is open but too small to look into has no text: its own size is not that of a closed one.
+  // An expanded scope that is too small has no text: its size is not that of a collapsed one.
   if (drawing.placed.open[entity - drawing.tree.nodeCount]) return;
   const style = boxStyle(frame, entity);
   const alpha = boxes.alpha[i]! / 255;
@@ -139,7 +139,7 @@ function addClosed(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): 
     items.push({ text, x: x + indent, y: y + height / 2 + lift, size: small, weight: 400, colour: style.subtitle, align: 'left', alpha });
 }
 
-/** In the colour of the box's own text: it has to be seen on any fill. */
+/** In the text colour of the box, to be visible on any fill. */
 function drawPlus(frame: Frame, boxes: BoxList): void {
   const { scene, drawing } = frame;
   const scale = textScale(scene.zoom);
@@ -156,17 +156,17 @@ function drawPlus(frame: Frame, boxes: BoxList): void {
   for (const [colour, signs] of byColour) drawSigns(frame, signs, null, colour, true);
 }
 
-// The signs that open (plus) and close (minus) scopes.
+// Signs that expand (plus) and collapse (minus) scopes.
 
 export interface Sign {
-  /** Its middle. */
+  /** Its centre. */
   readonly x: number;
   readonly y: number;
   /** 1 for a sign of 15 pixels. */
   readonly size: number;
 }
 
-/** Draws signs of one colour; `ground` fills them, so that no edge runs through, null leaves them clear. */
+/** Draws signs of one colour; `ground` fills them against edges behind, null leaves them transparent. */
 export function drawSigns({ context }: Frame, signs: readonly Sign[], ground: string | null, colour: string, plus: boolean): void {
   if (signs.length === 0) return;
   context.beginPath();
@@ -192,12 +192,12 @@ export function visibleLabel({ tree, graph }: Pick<Drawing, 'tree' | 'graph'>, e
   return visible(entityLabel(tree, graph.paths, entity));
 }
 
-/** To compare the names of larger scopes takes longer than a frame may; most end in numbers, which are kept anyway. */
+/** Larger scopes are not compared, which would take longer than a frame; most names end in numbers, which are kept anyway. */
 const MOST_SIBLINGS = 2000;
 
 const known = new WeakMap<ScopeTree, Map<number, SiblingNames>>();
 
-/** The names in the scope that holds an entity; they are read when one of them has to be shortened. */
+/** The names in an entity's scope; read on demand. */
 export function siblingNames({ tree, graph }: Pick<Drawing, 'tree' | 'graph'>, entity: number): SiblingNames | undefined {
   const scope = tree.parent[entity]!;
   if (tree.childStart[scope + 1]! - tree.childStart[scope]! > MOST_SIBLINGS) return undefined;

@@ -1,4 +1,4 @@
-/** NaN and Inf are marked by shape, not by colour alone: a badge where there is room, else a cross in a disc or a triangle. */
+/** Marks NaN and Inf by shape, not only by colour: a badge if there is room, else a cross in a disc or a triangle. */
 
 import { INF, NAN } from '../../model/graph/node_values';
 import type { BoxList } from '../box_list';
@@ -6,7 +6,7 @@ import type { DrawingContext, Frame } from '../frame';
 import { fontOf, roundSize } from '../text';
 
 const BADGE_FROM = 0.6;
-/** Markers of boxes that are themselves hardly visible. */
+/** Markers of boxes that are hardly visible. */
 const TINY = 5.5;
 
 export function drawMarkers(frame: Frame, boxes: BoxList): void {
@@ -49,7 +49,7 @@ function drawTinyMarkers({ context, theme, scene }: Frame, boxes: BoxList, marke
   if (marked.length === 0) return;
   const radius = Math.max(TINY / 2, Math.min(4.5, 7 * scene.zoom));
   context.beginPath();
-  // Far out many markers fall on one spot: one of them is enough.
+  // At low zoom many markers coincide: one of them is enough.
   const spots = new Set<number>();
   for (const i of marked) {
     const x = boxes.x[i]! + boxes.width[i]! - Math.min(radius, boxes.width[i]! / 2);
@@ -74,12 +74,12 @@ function drawTinyMarkers({ context, theme, scene }: Frame, boxes: BoxList, marke
   context.stroke();
 }
 
-// A star at the upper left corner of what is bookmarked.
+// A star at the upper left corner of bookmarked entities.
 
 const LEAST_RADIUS = 4;
 const MOST_RADIUS = 9;
 const POINTS = 5;
-/** How far a star's inner corners are from its middle. */
+/** Distance of a star's inner corners from its centre. */
 const INNER = 0.45;
 
 export function drawBookmarks(frame: Frame, boxes: BoxList): void {

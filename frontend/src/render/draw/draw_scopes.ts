@@ -5,7 +5,7 @@ import { INF, NAN } from '../../model/graph/node_values';
 import type { BoxList } from '../box_list';
 import type { DrawingContext, Frame } from '../frame';
 
-/** Corners are round where they can be seen. */
+/** Corners are round if large enough to see. */
 const ROUND_FROM = 46;
 const RADIUS = 9;
 const LEAST_BORDERED = 14;
@@ -25,7 +25,7 @@ export function drawScopeBodies(frame: Frame, scopes: BoxList, depth: number): v
   strokeBorders(frame, scopes, radius);
 }
 
-/** Plain borders in one go; those of scopes with NaN or Inf inside in their own colours. */
+/** Plain borders in one go; those of scopes with NaN or Inf in their colours. */
 function strokeBorders({ context, theme, colouring }: Frame, scopes: BoxList, radius: number): void {
   for (const [state, colour] of [
     [-1, theme.scopeBorder],

@@ -40,7 +40,7 @@ interface Drawn {
   readonly y: number;
 }
 
-/** The texts of all titles as this camera sees them, and the grounds that were filled for them. */
+/** The texts of all titles for a camera, and their filled backgrounds. */
 function titles(camera: Camera, view = VIEW): { texts: Drawn[]; grounds: number[][]; moved: MovedTitle[] } {
   const [texts, grounds, boxes]: [Drawn[], number[][], number[][]] = [[], [], []];
   const context = {
@@ -78,7 +78,7 @@ test('both texts of a title bar stand on a ground, which covers the edges that r
   }
 });
 
-/** Deep inside all three scopes, whose title bars are above the view. */
+/** Inside all three scopes, with their title bars above the view. */
 function inside(view: typeof VIEW): Camera {
   const { x, y } = origin(3);
   const camera = { x: x + 60, y: y + 80, zoom: 5 };

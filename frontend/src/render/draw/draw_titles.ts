@@ -1,6 +1,6 @@
 /**
- * Titles of open scopes. Far out they keep a readable size, like names on a map, and give way to those of larger scopes.
- * Where a scope's own title bar is out of view, its title follows the view: in rows below the tools, outer scopes first.
+ * Titles of expanded scopes. At low zoom they stay readable, like names on a map, and give way to those of larger scopes. If a title bar
+ * is out of view, its title sticks to the top: in rows below the tools, outer scopes first.
  */
 
 import { HEADER, SCOPE_FONT, SUBTITLE_FONT } from '../../layout/scope/sizes';
@@ -10,32 +10,32 @@ import type { Area, Frame } from '../frame';
 import { roundSize, textScale } from '../text';
 import { drawSigns, drawTexts, type Sign, siblingNames, type TextItem, visibleLabel } from './draw_labels';
 
-/** Titles do not shrink below this. */
+/** Minimum size of titles. */
 const LEAST_FONT = 10.5;
-/** Those that follow the view do not grow above this. */
+/** Maximum size of sticky titles. */
 const MOST_FOLLOWING = 14;
-/** They are no wider than this, and in no more rows. */
+/** Maximum width of sticky titles, and of their rows. */
 const MOST_WIDTH = 210;
 const MOST_ROWS = 4;
 const GAP = 6;
-/** From this zoom on the title fits into the scope's title bar and cannot cover anything. */
+/** From this zoom, the title fits into its bar and covers nothing. */
 const FITS_FROM = 0.75;
-/** Those of scopes that begin left of the view begin here, as the search box does. */
+/** Left edge of sticky titles whose scopes begin further left, like that of the search box. */
 const SEEN_FROM = 12;
 const MARGIN = 10;
 const LEAST_WIDTH = 56;
-/** So much of a name is kept in view where its scope leaves it to the left. */
+/** Part of a name that stays visible when its scope leaves to the left. */
 const KEPT_NAME = 44;
-/** Nodes that are at least so high are not covered. */
+/** Nodes of at least this height are not covered. */
 const LEAST_COVERED = 8;
 /** Narrower scopes have no sign either. */
 const LEAST_SIGNED = 40;
-/** From this zoom on there is the sign that closes the scope. */
+/** From this zoom, scopes have the sign that collapses them. */
 const SIGN_FROM = 0.45;
 const SIGN_MIDDLE = 16;
 const TEXT_FROM = 28;
 
-/** A title that follows the view. */
+/** A sticky title. */
 interface Chip extends Area {
   readonly entity: number;
   readonly text: string;
@@ -43,7 +43,7 @@ interface Chip extends Area {
   readonly ground: string;
 }
 
-/** Outermost scopes come first: call `draw` once a depth, then `drawFollowing`. */
+/** Outermost scopes first: call `draw` once per depth, then `drawFollowing`. */
 export class TitlePlacer {
   private readonly taken: Area[] = [];
   private readonly chips = new Map<number, Chip>();
@@ -70,7 +70,7 @@ export class TitlePlacer {
     drawTexts(this.frame, texts);
   }
 
-  /** Titles that follow the view, over all else. */
+  /** Sticky titles, above everything else. */
   drawFollowing(): void {
     const { frame, chips } = this;
     const texts: TextItem[] = [];
@@ -88,14 +88,14 @@ export class TitlePlacer {
     drawTexts(frame, texts);
   }
 
-  /** Whether the title bar is behind the tools, or behind the title of a scope around it. */
+  /** Whether the title bar is behind the tools, or behind the title of an outer scope. */
   private follows(scopes: BoxList, i: number): boolean {
     if (scopes.y[i]! < this.frame.covered) return true;
     const chip = this.around(scopes, i);
     return chip !== undefined && scopes.y[i]! < chip.bottom;
   }
 
-  /** The title that follows of the scope around one. */
+  /** The sticky title of the scope around one. */
   private around(scopes: BoxList, i: number): Chip | undefined {
     const { tree } = this.frame.drawing;
     return this.chips.get(tree.nodeCount + tree.parent[scopes.entity[i]!]!);
@@ -106,7 +106,7 @@ export class TitlePlacer {
     const [x, y, width, height] = [scopes.x[i]!, scopes.y[i]!, scopes.width[i]!, scopes.height[i]!];
     const size = Math.min(MOST_FOLLOWING, Math.max(LEAST_FONT, roundSize(SCOPE_FONT * scene.zoom)));
     const bar = size + 10;
-    // Of what is in view of its scope it hides a third at most.
+    // It hides at most a third of its scope's visible part.
     if (width < LEAST_WIDTH || y + height - covered < 3 * bar) return;
     const around = (scene.zoom >= SIGN_FROM ? 32 : 14) * (size / SCOPE_FONT);
     const limit = Math.min(x + width - 4, scene.view.width - 8);
@@ -117,7 +117,7 @@ export class TitlePlacer {
     const left = Math.round(Math.max(x + 4, Math.min(SEEN_FROM, x + width - 4 - wide)));
     const wanted = { x: left, y: covered, right: left + wide, bottom: covered + bar };
     const within = { right: limit, bottom: Math.min(y + height, scene.view.height) - 8, outer: this.around(scopes, i) };
-    // Where nodes leave no room, a title gives way; only one whose scope goes on below the view has to say where one is.
+    // If nodes leave no room, a title is dropped, unless its scope continues below the view.
     const filled = y + height >= scene.view.height;
     const place =
       freePlace(wanted, within, [...this.taken, ...this.shownNodes()]) ?? (filled ? freePlace(wanted, within, this.taken) : null);
@@ -126,7 +126,7 @@ export class TitlePlacer {
     this.chips.set(scopes.entity[i]!, { ...place, entity: scopes.entity[i]!, text, size, ground });
   }
 
-  /** The nodes and closed scopes where titles that follow may stand. */
+  /** The nodes and collapsed scopes in the area of sticky titles. */
   private shownNodes(): readonly Area[] {
     if (this.nodes) return this.nodes;
     const { scene, covered } = this.frame;
@@ -161,7 +161,7 @@ export class TitlePlacer {
     const subtitle = zoom < FITS_FROM ? '' : scopeSubtitle(drawing.tree, drawing.graph, entity - drawing.tree.nodeCount);
     const shown = subtitle !== '' && from + fitter.width(subtitle, small, 400) <= limit;
     const right = shown ? from + fitter.width(subtitle, small, 400) : from - 0.7 * size;
-    // Larger than the title bar it stands out at its top, so that it hides nothing of what the scope holds.
+    // If larger than its bar, the title extends upwards, to hide no content of the scope.
     const top = y + Math.min(0, HEADER * zoom - bar);
     const area = { x: left - 5, y: top, right: right + 5, bottom: top + bar };
     if (zoom < FITS_FROM && this.taken.some((other) => overlap(other, area))) return;
@@ -175,7 +175,7 @@ export class TitlePlacer {
       this.frame.moved?.push({ ...area, x: sign.x - 10 * sign.size, entity, signRight: left - 3 });
   }
 
-  /** The sign stays in view while its scope does. */
+  /** The sign stays visible while its scope is. */
   private signOf(scopes: BoxList, i: number): Sign {
     const { zoom } = this.frame.scene;
     const size = textScale(zoom);
@@ -185,7 +185,7 @@ export class TitlePlacer {
     return { x: seen, y: scopes.y[i]! + (HEADER / 2) * zoom, size };
   }
 
-  /** How much room a name is left at the right end of its title bar. */
+  /** Space for a name at the right end of its title bar. */
   private keptWidth(entity: number, size: number): number {
     return Math.min(KEPT_NAME, this.frame.fitter.width(this.label(entity), size, 600)) + MARGIN * this.frame.scene.zoom + 1;
   }
@@ -200,7 +200,7 @@ export class TitlePlacer {
   }
 }
 
-/** Beside what is taken as far as there is room, else in a row below it; never before the title of the scope around. */
+/** Beside occupied areas if there is room, else in a row below; never before the title of the outer scope. */
 function freePlace(wanted: Area, within: { right: number; bottom: number; outer: Area | undefined }, taken: readonly Area[]): Area | null {
   const [width, height] = [wanted.right - wanted.x, wanted.bottom - wanted.y];
   const { outer } = within;
@@ -223,7 +223,7 @@ function overlap(a: Area, b: Area): boolean {
   return a.x < b.right && b.x < a.right && a.y < b.bottom && b.y < a.bottom;
 }
 
-/** What the texts stand on, so that edges in the title bar do not run through the letters; with a border over what the scope holds. */
+/** Background of the texts, against edges in the title bar; with a border over content. */
 function backdrop({ context, theme }: Frame, { x, y, right, bottom }: Area, colour: string, bordered: boolean): void {
   context.globalAlpha = bordered ? 0.96 : 0.88;
   context.fillStyle = colour;

@@ -1,4 +1,4 @@
-/** Close up, each node shows how its tensor moved over the steps: a line below its texts, the current step, and where it was not finite. */
+/** At high zoom, each node shows its tensor's trend: a line below its texts, the current step, and where it was not finite. */
 
 import { NODE_HEIGHT } from '../../layout/scope/sizes';
 import { clamp } from '../../lib/arrays/typed_arrays';
@@ -11,18 +11,18 @@ import { textScale } from '../text';
 import type { BoxStyle } from '../theme';
 import { boxKind, boxStyle, NODE } from './draw_boxes';
 
-/** From this zoom on a node has room for a line: it is a dozen pixels high then. */
+/** From this zoom a node has room for a line: it is a dozen pixels high. */
 const TRENDS_FROM = 1.86;
-/** From here on its texts move up, little by little. */
+/** From this zoom its texts gradually move up. */
 const ROOM_FROM = 1.72;
-/** Lines shown; nobody compares more, and each costs a request. */
+/** Maximum number of lines; each costs a request. */
 const MOST_TRENDS = 200;
 const LEAST_WIDTH = 40;
 /** Above the texts, and below the line, in pixels. */
 const PADDING = 2;
 const BOTTOM = 6;
 
-/** The middle of a node's texts, from its top: higher up where a line follows, also while that is asked for, so that no text jumps. */
+/** Vertical centre of a node's texts, from its top: higher if a line follows, also while that is loading, so that no text jumps. */
 export function textMiddle({ trends, colouring, scene }: Frame, entity: number, height: number): number {
   const captured = trends?.ofNode.has(entity) || colouring.health[entity] !== NOT_CAPTURED;
   if (!trends || !captured || scene.zoom < ROOM_FROM) return height / 2;
@@ -30,7 +30,7 @@ export function textMiddle({ trends, colouring, scene }: Frame, entity: number, 
   return height / 2 + moved * ((NODE_HEIGHT * textScale(scene.zoom)) / 2 + PADDING - height / 2);
 }
 
-/** The number at the current step; empty where there is none, or no room for a line. */
+/** The number at the current step; empty if there is none, or no room. */
 export function trendLabel({ trends, scene }: Frame, entity: number): string {
   if (!trends || scene.zoom < TRENDS_FROM || !trends.ofNode.has(entity)) return '';
   const value = trends.now[entity] ?? Number.NaN;
@@ -38,7 +38,7 @@ export function trendLabel({ trends, scene }: Frame, entity: number): string {
   return trends.statistic.endsWith('_share') ? `${formatNumber(100 * value, 3)} %` : formatNumber(value, 3);
 }
 
-/** Rows of the nodes that are in view and large enough for a line. */
+/** Rows of visible nodes that are large enough for a line. */
 export function nodesWithRoom({ scene, drawing }: Frame): number[] {
   const rows: number[] = [];
   if (scene.zoom < TRENDS_FROM) return rows;
@@ -126,11 +126,11 @@ function drawPlots(frame: Frame, trends: ShownTrends, plots: readonly Plot[], st
 
 const xOf = ({ first, last }: NodeTrends, { x, width }: Plot, step: number): number => x + (width * (step - first)) / (last - first);
 
-/** The strip at the bottom belongs to what was not finite. */
+/** Height of the strip at the bottom for non-finite steps. */
 const BAD_HEIGHT = 3;
 const yOf = ({ trend, y, height }: Plot, value: number): number => y + 1 + (height - BAD_HEIGHT - 3) * (1 - heightOf(trend, value));
 
-/** The line with its gaps; what stands alone between two of them is a short dash. */
+/** The line with its gaps; an isolated point is a short dash. */
 function traceLine({ context }: Frame, trends: NodeTrends, plot: Plot): void {
   const { step, value } = plot.trend;
   for (let i = 0; i < value.length; i++) {
@@ -152,7 +152,7 @@ function traceNow({ context }: Frame, trends: NodeTrends, plot: Plot): void {
   context.lineTo(x, plot.y + plot.height);
 }
 
-/** Where it was not finite: strips at the bottom, those of NaN higher than those of infinities. A place reaches halfway to the next ones. */
+/** Non-finite steps: strips at the bottom, NaN higher than infinities. A point extends halfway to the next ones. */
 function traceBad({ context }: Frame, trends: NodeTrends, plot: Plot, place: number): void {
   const { step, health } = plot.trend;
   const height = place === NAN_PLACE ? BAD_HEIGHT : BAD_HEIGHT - 1;
@@ -165,7 +165,7 @@ function traceBad({ context }: Frame, trends: NodeTrends, plot: Plot, place: num
   }
 }
 
-/** On the line, also where a place of it spans several steps. */
+/** On the line, also if a point spans several steps. */
 function traceDot({ context }: Frame, trends: ShownTrends, plot: Plot): void {
   const value = plot.trend.value[placeOfStep(plot.trend, trends.step)] ?? Number.NaN;
   if (!Number.isFinite(value) || !Number.isFinite(trends.now[plot.entity])) return;
