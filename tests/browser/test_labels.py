@@ -31,3 +31,18 @@ def test_in_source_every_button_names_its_line(tap: TapPage, site: Site) -> None
     tap.show_tab("source")
     expect(tap.page.get_by_role("button", name="Nodes of the line").first).to_be_visible()
     expect_apart(tap.page.locator(".stack button"))
+
+
+def test_the_columns_menu_ticks_the_columns_of_the_table(tap: TapPage, site: Site) -> None:
+    page = tap.page
+    page.goto(f"{site.start_url}#run=digits&view=table")
+    tap.wait_until_ready()
+    expect(page.get_by_test_id("tensor-row").first).to_be_visible()
+    page.get_by_test_id("table-columns").click()
+    menu = page.locator(".columns-menu")
+    ticked = menu.locator("label", has=page.locator("input:checked")).all_inner_texts()
+    heads = page.get_by_test_id("tensor-table").locator("thead th").all_inner_texts()
+    assert {text.strip() for text in ticked} - {"Auto (fit width)"} == set(heads) - {"Tensor"}
+    menu.get_by_label("Max |x|").uncheck()
+    expect(page.get_by_test_id("tensor-table").locator("thead")).not_to_contain_text("Max |x|")
+    expect(menu.get_by_label("Auto (fit width)")).not_to_be_checked()

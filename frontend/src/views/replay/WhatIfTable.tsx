@@ -148,7 +148,7 @@ function Changes() {
     <ol class="what-if-changes mono">
       {changes.map(({ tensor, expression }, i) => (
         <li key={`${i} ${tensor}`} title={`${tensor} = ${expression}`}>
-          <span class="truncate">{visible(tensor)}</span> = {visible(expression)}
+          {visible(tensor)} = {visible(expression)}
         </li>
       ))}
     </ol>

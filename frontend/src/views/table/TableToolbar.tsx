@@ -22,6 +22,7 @@ import { shownRange, step } from '../../state/steps';
 import { type SnapshotPages, tensorList } from '../../state/tensors/tensor_list';
 import { IconButton, Segmented, Select } from '../kit/Button';
 import { Popover } from '../kit/Popover';
+import { shownColumns } from './TensorGrid';
 
 const ROWS = [
   { value: 'step', label: 'This step' },
@@ -312,9 +313,9 @@ function ColumnsMenu() {
             <label class="menu-row" key={id}>
               <input
                 type="checkbox"
-                checked={tableColumns.value?.includes(id) ?? true}
+                checked={(tableColumns.value ?? shownColumns.value).includes(id)}
                 onChange={(event) => {
-                  const others = (tableColumns.value ?? OPTIONAL.map((column) => column.id)).filter((other) => other !== id);
+                  const others = (tableColumns.value ?? shownColumns.value).filter((other) => other !== id);
                   tableColumns.value = event.currentTarget.checked ? [...others, id] : others;
                 }}
               />
@@ -328,5 +329,5 @@ function ColumnsMenu() {
 }
 
 function toggleFit(): void {
-  tableColumns.value = tableColumns.value === null ? OPTIONAL.map(({ id }) => id) : null;
+  tableColumns.value = tableColumns.value === null ? [...shownColumns.value] : null;
 }

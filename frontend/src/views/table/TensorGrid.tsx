@@ -1,8 +1,18 @@
-import { useSignal } from '@preact/signals';
+import { signal, useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { formatCount } from '../../lib/text/format';
 import { scrollScale, virtualWindow } from '../../lib/virtual_scroll';
-import { COUNT_COLUMNS, cellNumber, cellText, columnsFor, FLOW, numberText, type TableColumn, trendOf } from '../../model/run/tensor_table';
+import {
+  COUNT_COLUMNS,
+  type ColumnId,
+  cellNumber,
+  cellText,
+  columnsFor,
+  FLOW,
+  numberText,
+  type TableColumn,
+  trendOf,
+} from '../../model/run/tensor_table';
 import { sampleText } from '../../model/value/sample';
 import type { Snapshot } from '../../model/wire/answers';
 import { splitScope } from '../../model/wire/names';
@@ -22,6 +32,9 @@ const WHEEL_ROWS = 3;
 /** Rows on either side of those in view that are asked for with them: a slow scroll finds them there. */
 const AHEAD = 40;
 
+/** Columns that the list shows now. */
+export const shownColumns = signal<readonly ColumnId[]>([]);
+
 interface GridProps {
   list: SnapshotPages;
 }
@@ -39,6 +52,9 @@ export function TensorGrid({ list }: GridProps) {
     () => columnsFor(width, tableColumns.value, { step: several, visit: visits }),
     [width, tableColumns.value, several, visits],
   );
+  useEffect(() => {
+    shownColumns.value = columns.map(({ id }) => id);
+  }, [columns]);
   const load = () => list.load(Math.max(0, seen.first - AHEAD), seen.last + AHEAD);
   useThrottled(load, [list, seen.first, seen.last, list.arrived.value]);
   useFineWheel(ref, height, list.total);

@@ -34,12 +34,11 @@ const AXES: Record<ValueMode, readonly { axis: Axis; label: string; title: strin
 export function DimensionBar({ shape, mode }: { shape: readonly number[]; mode: ValueMode }) {
   if (shape.length < 2 && mode !== 'image') return null;
   const folded = foldedDims(shape, mapping.value);
-  const detail = node.data.value;
-  const names = detail === null ? null : axisNames(shape, detail);
   return (
     <div class="dimensions">
       {shape.map(
-        (length, dim) => !folded.includes(dim) && <Dimension key={dim} dim={dim} length={length} mode={mode} name={names?.[dim] ?? ''} />,
+        (length, dim) =>
+          !folded.includes(dim) && <Dimension key={dim} dim={dim} length={length} mode={mode} title={dimensionTitle(shape, dim)} />,
       )}
       {folded.length > 0 && (
         <span class="dimension faint num" data-testid="folded-dims">
@@ -50,7 +49,14 @@ export function DimensionBar({ shape, mode }: { shape: readonly number[]; mode: 
   );
 }
 
-function Dimension({ dim, length, mode, name }: { dim: number; length: number; mode: ValueMode; name: string }) {
+/** `channels (3)` where the op says so, else `dim 3`. */
+export function dimensionTitle(shape: readonly number[], dim: number): string {
+  const detail = node.data.value;
+  const name = detail === null ? '' : (axisNames(shape, detail)?.[dim] ?? '');
+  return name === '' ? `dim ${dim}` : `${name} (${dim})`;
+}
+
+function Dimension({ dim, length, mode, title }: { dim: number; length: number; mode: ValueMode; title: string }) {
   const role = mapping.value[dim] ?? 0;
   const choose = (value: string) => {
     focusedElement.value = null;
@@ -60,7 +66,7 @@ function Dimension({ dim, length, mode, name }: { dim: number; length: number; m
   return (
     <div class="dimension" data-testid={`dim-${dim}`}>
       <span class="faint num" title={`Dimension ${dim}`}>
-        {name === '' ? `dim ${dim}` : `${name} (${dim})`} <b>{length}</b>
+        {title} <b>{length}</b>
       </span>
       <select
         class="select small"

@@ -67,7 +67,7 @@ const layoutOf = (colours: ChartColours, log: boolean) => ({
   ...baseLayout(colours),
   bargap: 0,
   hovermode: 'closest',
-  xaxis: axis(colours, { tickformat: '~g' }),
+  xaxis: axis(colours, { title: { text: 'value', standoff: 6 }, tickformat: '~g' }),
   yaxis: axis(colours, { title: { text: 'elements', standoff: 4 }, type: log ? 'log' : 'linear', tickformat: '~s', rangemode: 'tozero' }),
 });
 

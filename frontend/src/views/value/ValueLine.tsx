@@ -8,6 +8,7 @@ import { valueFile } from '../../state/tensors/value';
 import { axis, baseLayout, chartColours } from '../charts/chart_theme';
 import { Plot } from '../charts/Plot';
 import { Magnitude } from './ColourBar';
+import { dimensionTitle } from './DimensionBar';
 import { Thinned } from './ValueHeatmap';
 
 /** One dimension as a line; gaps are NaN or Inf, and marked below it. */
@@ -44,15 +45,16 @@ export function ValueLine({ data, row }: { data: Slice; row: Snapshot }) {
     ];
     return { traces, unit: unit.text };
   }, [data, row.dtype, colours]);
+  const along = row.shape.length < 2 ? 'index' : dimensionTitle(row.shape, data.request.mapping.indexOf('x'));
   const layout = useMemo(
     () => ({
       ...baseLayout(colours),
       hovermode: 'closest',
-      xaxis: axis(colours, { title: { text: 'index', standoff: 6 } }),
+      xaxis: axis(colours, { title: { text: along, standoff: 6 } }),
       yaxis: axis(colours, { tickformat: '~g', ...(unit && { title: { text: unit, standoff: 4 } }) }),
       margin: { l: 56, r: 12, t: 12, b: 36 },
     }),
-    [colours, unit],
+    [colours, unit, along],
   );
   return (
     <>
