@@ -6,7 +6,7 @@ import os
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from tensortap.core.errors import DamagedError, LimitError
 from tensortap.core.progress import Advance, ignore_advance
+from tensortap.dump.format.run_files import wrong_total
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.scale.engine import Engine, reduce_tree
@@ -190,6 +191,8 @@ def _write(
         position = TailPosition(**{**each["position"], "damage": tuple(each["position"]["damage"])})
         rows = sum(held[0] for held in each["steps"].values())
         before = known.workers[worker].snapshots if worker in known.workers else 0
+        if each["closed"] and not position.damage:
+            position = replace(position, damage=tuple(wrong_total(run_dir / worker, before + rows)))
         workers[worker] = WorkerMark(before + rows, position, each["files"], each["closed"], each["about"])
         for step, (_, size) in each["steps"].items():
             steps[int(step)] = steps.get(int(step), 0) + size

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tensortap.core.errors import DamagedError, FormatVersionError, SelectionError
-from tensortap.dump.format.run_files import CLOSED_FILE, worker_info
+from tensortap.dump.format.run_files import CLOSED_FILE, worker_info, wrong_total
 from tensortap.dump.read.runs import RunReader
 from tensortap.storage.filesystem import exists
 from tensortap.storage.uri import is_remote
@@ -160,11 +160,16 @@ class _Tables:
         pieces = []
         for info in self._reader.workers():
             tail = self._reader.tail(info.worker)
-            if info.worker in self._manifest.workers:
-                tail.resume(self._manifest.workers[info.worker].position)
+            mark = self._manifest.workers.get(info.worker)
+            if mark is not None:
+                tail.resume(mark.position)
+            count = 0 if mark is None else mark.snapshots
             while commits := tail.poll(columns, _POLL):
+                count += sum(commit.batch.num_rows for commit in commits)
                 pieces.append(stream_rows([commit.batch for commit in commits], info.worker))
             missing = list(tail.damage)
+            if tail.closed and not missing:
+                missing = wrong_total(self._run_dir / info.worker, count)
             if not tail.closed and exists(self._run_dir / info.worker / CLOSED_FILE):
                 missing.append(
                     f"{info.worker} was closed, but its statistics are cut off. {tail.pending}".strip()

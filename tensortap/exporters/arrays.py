@@ -1,6 +1,7 @@
 """Exports stored values as `.npz` or `.safetensors`.
 
-Names are `<node>:<slot>@<step>`, with `#<visit>` and the worker where several snapshots would have one name.
+Names are `<node>:<slot>@<step>`, with `#<visit>` where several snapshots would have one name, and with
+`#<visit> <worker>` if the run has several workers: then a lost snapshot never gives its name to another's.
 """
 
 from __future__ import annotations
@@ -93,6 +94,7 @@ def _values(
 ) -> Iterator[tuple[str, Snapshot, Array]]:
     """(name, snapshot, value) of the rows with a readable value."""
     rows = rows[run.catalog.column("kept", rows)]
+    several = len(run.workers) > 1
     taken: Counter[str] = Counter()
     for start in range(0, len(rows), _BATCH_SNAPSHOTS):
         for number, snapshot in enumerate(snapshots_at(run.catalog, rows[start : start + _BATCH_SNAPSHOTS])):
@@ -101,13 +103,14 @@ def _values(
             except (DamagedError, ValueNotKeptError) as error:
                 skipped.append(f"{snapshot.tensor} at step {snapshot.step}: {error.message}")
             else:
-                yield _name(snapshot, taken), snapshot, value
+                yield _name(snapshot, several, taken), snapshot, value
             advance(start + number + 1, len(rows))
 
 
-def _name(snapshot: Snapshot, taken: Counter[str]) -> str:
+def _name(snapshot: Snapshot, with_worker: bool, taken: Counter[str]) -> str:
     plain = f"{snapshot.tensor}@{snapshot.step}"
-    for name in (plain, f"{plain}#{snapshot.visit}", f"{plain}#{snapshot.visit} {snapshot.worker}"):
+    numbered = f"{plain}#{snapshot.visit}"
+    for name in (f"{numbered} {snapshot.worker}",) if with_worker else (plain, numbered):
         if not taken[name]:
             taken[name] += 1
             return name

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from tensortap.compact.manifest import WorkerMark
 from tensortap.core.errors import DamagedError
-from tensortap.core.text import counted
 from tensortap.dump.format.layout import pruned_files
-from tensortap.dump.format.run_files import WorkerInfo, WorkerSummary, read_closing
+from tensortap.dump.format.run_files import WorkerInfo, WorkerSummary, read_closing, wrong_count
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.entry import Entry
@@ -96,10 +95,9 @@ class WorkerFollower:
         ):
             # Skipped damage is reported separately; a torn tail after it means further losses.
             known = what == "snapshot" and self._tail.damage and not self._tail.pending
-            if said is not None and there is not None and there != said and not known:
-                can = f"{counted(there, what)} of {said:,} can be read"
-                why = "damaged or cut off" if there < said else "damaged: some are there twice"
-                found.append(f"{self.info.worker}: {can}: its files are {why}. Copy them again.")
+            if said is not None and there is not None and not known:
+                found.append(wrong_count(self.info.worker, what, there, said))
+        found = list(filter(None, found))
         if self._tail.pending and not found:
             found.append(f"{self.info.worker} was closed, but {self._tail.pending}")
         return found

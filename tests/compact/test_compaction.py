@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from compacted import (
     streamed,
     write_worker,
 )
+from dump_tools import remove_commit, stats_files
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -308,6 +310,28 @@ def test_damage_of_a_stream_is_skipped_and_reported(tmp_path: Path) -> None:
     assert 0 < done.snapshots < 1600
     assert len(done.damage) == 1 and worker in done.damage[0]
     check_rows(tmp_path / "r")
+
+
+def test_a_removed_commit_is_reported_wherever_statistics_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with DumpWriter(tmp_path, "r") as writer:
+        for step in range(3):
+            writer.log("x", 1.0, step=step)
+            writer.commit()
+    (stats,) = stats_files(tmp_path)
+    remove_commit(stats, 1)
+    sentence = f"{stats.parent.name}: 2 snapshots of 3 can be read: its files are damaged or cut off."
+    query = ["sql", str(tmp_path / "r"), "SELECT count(*) FROM snapshots"]
+    for _ in range(2):
+        assert main(query) == 0
+        assert sentence in " ".join(capsys.readouterr().err.split())
+        assert sentence in compact(tmp_path / "r").damage[0]
+    for folder in (tmp_path / "r").iterdir():  # only `compact/` is copied
+        if folder.name == stats.parent.name:
+            shutil.rmtree(folder)
+    assert main(query) == 0
+    assert sentence in " ".join(capsys.readouterr().err.split())
 
 
 def test_two_at_once(tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dump_tools import remove_commit, stats_files
 
+import tensortap
 from tensortap.core.dtypes import Array
-from tensortap.core.errors import DamagedError
+from tensortap.core.errors import AmbiguousError, DamagedError, NotFoundError
 from tensortap.core.records import Graph, Node
 from tensortap.dump.format.layout import HEADER
 from tensortap.dump.maintenance.run_check import check_run
@@ -111,3 +113,25 @@ def test_an_export_says_which_statistics_it_lacks(tmp_path: Path, name: str) -> 
     assert exported.snapshots == 1
     assert "what cannot be read. " in exported.left_out[0]
     assert "stats-000000.arrows, byte " in exported.left_out[0]
+
+
+def test_a_lost_snapshot_never_gives_its_name_to_another_worker(tmp_path: Path) -> None:
+    for value in (1.0, 2.0):
+        with DumpWriter(tmp_path / "logs", "r") as writer:
+            for step in range(2):
+                writer.log("x", value, step=step, keep="value")
+                writer.commit()
+    one, other = stats_files(tmp_path)
+    remove_commit(one, 1)
+    run = tensortap.open(tmp_path / "logs").runs["r"]
+    with pytest.raises(AmbiguousError, match="2 workers"):
+        run.tensor("x", step=1)
+    with pytest.raises(NotFoundError):
+        run.tensor("x", step=1, worker=one.parent.name)
+    exporter_for(tmp_path, "npz").export(only_run(tmp_path / "logs"), None, tmp_path / "out", lambda *_: None)
+    assert sorted(np.load(tmp_path / "out")) == sorted(
+        [
+            f"x:0@0#0 {one.parent.name}",
+            *(f"x:0@{step}#0 {other.parent.name}" for step in range(2)),
+        ]
+    )

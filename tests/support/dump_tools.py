@@ -9,9 +9,12 @@ from typing import Any
 import numpy.typing as npt
 
 from tensortap.core.errors import DamagedError
+from tensortap.dump.format.frames import read_frame
+from tensortap.dump.format.schema import SCHEMA_MESSAGE
 from tensortap.dump.read.runs import RunReader, find_runs
 from tensortap.dump.read.stats_reader import StatsTail
 from tensortap.dump.read.values_reader import read_value, value_ref
+from tensortap.storage.files import FileReader
 
 
 @dataclass
@@ -46,6 +49,16 @@ def read_all(logdir: Path) -> DumpContents:
                         except DamagedError as error:
                             found.bad_values.append(str(error))
     return found
+
+
+def remove_commit(stats: Path, number: int) -> None:
+    """Removes a whole commit from a statistics file, so that no trace of it is left there."""
+    data, at = stats.read_bytes(), len(SCHEMA_MESSAGE)
+    with FileReader(stats) as file:
+        for _ in range(number):
+            at = read_frame(file, at).end
+        end = read_frame(file, at).end
+    stats.write_bytes(data[:at] + data[end:])
 
 
 def stats_files(logdir: Path) -> list[Path]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.core.errors import DamagedError, DeniedError, FormatVersionError, NotARunError, RemoteReadError
+from tensortap.core.text import counted
 from tensortap.storage.files import publish_json, read_json
 from tensortap.storage.filesystem import exists
 from tensortap.storage.uri import shown_path
@@ -224,6 +225,29 @@ def read_closing(worker_dir: Path) -> WorkerSummary | None:
     if min(snapshots, dropped, events) < 0:
         raise DamagedError(f"{CLOSED_FILE} does not say how many snapshots there are.")
     return WorkerSummary(snapshots, dropped, events if "events" in record else None)
+
+
+def wrong_count(worker: str, what: str, there: int, said: int) -> str:
+    """A sentence if other than the `said` number of snapshots or events of a closed worker can be read, or
+    empty."""
+    if there == said:
+        return ""
+    can = f"{counted(there, what)} of {said:,} can be read"
+    why = "damaged or cut off" if there < said else "damaged: some are there twice"
+    return f"{worker}: {can}: its files are {why}. Copy them again."
+
+
+def wrong_total(worker_dir: Path, there: int) -> list[str]:
+    """Sentences if a worker that ended its statistics did not write the `there` snapshots that can be
+    read."""
+    try:
+        closing = read_closing(worker_dir)
+    except DamagedError as error:
+        return [f"{worker_dir.name}: {error}"]
+    except OSError:
+        return []
+    found = "" if closing is None else wrong_count(worker_dir.name, "snapshot", there, closing.snapshots)
+    return [found] if found else []
 
 
 def _time(text: Any) -> datetime:

@@ -48,10 +48,12 @@ def find_snapshot(
     if strict and len(codes) > 1:
         codes = [_only_code(catalog, tensor, codes, step)]
     rows = np.concatenate([catalog.rows_of_tensor(code) for code in codes])
-    rows = _at_step(catalog, tensor, select_rows(catalog, rows, StepRange(), worker), step, strict)
+    everywhere = select_rows(catalog, rows, StepRange(), worker)
+    rows = _at_step(catalog, tensor, everywhere, step, strict)
     at_visit = _at_visit(catalog, tensor, rows, visit, strict)
     if strict:
-        workers = {catalog.workers[code] for code in catalog.column("worker", at_visit).tolist()}
+        fitting = everywhere if run.damage else at_visit  # another worker's may be lost here
+        workers = {catalog.workers[code] for code in catalog.column("worker", fitting).tolist()}
         if len(workers) > 1:
             raise _ambiguous(tensor, "workers", "worker", sorted(workers))
     latest = at_visit[np.lexsort((at_visit, catalog.column("time", at_visit)))[-1:]]
