@@ -2,12 +2,12 @@ import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:f
 import { dirname, join } from 'node:path';
 import type { Plugin } from 'vite';
 
-/** What is asked for first goes last: until then the old page is whole, from then on the new one is. */
+/** The first requested file is replaced last: until then the old page is complete, afterwards the new one is. */
 const ENTRIES = ['plugin.js', 'index.html'];
 
 /**
- * Lets Vite build beside `target` (into `outDir`) and then puts the files in place one by one, so that a server
- * that reads them meanwhile always finds a whole page. A build that fails changes nothing.
+ * Lets Vite build beside `target` (into `outDir`) and then moves the files one by one, so that a server that reads them meanwhile always
+ * finds a complete page. A failed build changes nothing.
  */
 export function inPlace(outDir: string, target: string): Plugin {
   return {
@@ -18,7 +18,7 @@ export function inPlace(outDir: string, target: string): Plugin {
   };
 }
 
-/** Makes `target` what `built` is; a file that both have is there all the time. */
+/** Makes `target` equal to `built`; files in both are always present. */
 export function putInPlace(built: string, target: string): void {
   const files = filesBelow(built);
   const rank = (file: string) => ENTRIES.indexOf(file);

@@ -6,8 +6,8 @@ const ID = 'virtual:plotly.css';
 const BUNDLE = 'plotly.js-cartesian-dist-min';
 
 /**
- * Plotly writes its rules into a style element when it loads, which `style-src 'self'` refuses. This reads the same rules out of the
- * bundle at build time, so that they are a stylesheet of our own (lib/plotly.ts keeps Plotly from trying).
+ * Plotly writes its rules into a style element when it loads, which `style-src 'self'` refuses. This extracts the rules from the bundle
+ * at build time into a stylesheet (lib/plotly.ts keeps Plotly from trying).
  */
 export function plotlyCss(): Plugin {
   return {
@@ -28,7 +28,7 @@ export function plotlyRules(): string {
     .join('\n');
 }
 
-/** Plotly's own shorthand: X stands for a chart, Y for its notices. */
+/** Plotly's shorthand: X is a chart, Y its notices. */
 function selectorOf(selector: string): string {
   return selector.replace(/^,/, ' ,').replace(/X/g, '.js-plotly-plot .plotly').replace(/Y/g, '.plotly-notifier');
 }

@@ -3,8 +3,8 @@ import { build, type Plugin, type Rolldown } from 'vite';
 import { plotlyCss } from './plotly_css.ts';
 
 /**
- * Emits `viewer.html`: the page in one file that needs no server, into which a story is written (src/viewer.tsx). Browsers load neither
- * module scripts nor workers beside a file, so all code is one inline script, and the worker is made of text.
+ * Emits `viewer.html`: the page in one file without a server, into which a story is written (src/viewer.tsx). Browsers load neither
+ * module scripts nor workers beside a local file, so all code is one inline script, and the worker is created from text.
  */
 export function viewerPage(): Plugin {
   return {
@@ -54,7 +54,7 @@ function inlineWorker(): Plugin {
 
 /** Only this script and this style may run, and nothing is loaded or sent: whatever a run's names hold. */
 export function viewerHtml(code: string, style: string): string {
-  // What would end the element is written otherwise; it stands in texts and patterns only, where this means the same.
+  // Escapes the text that would end the element; it only occurs in strings and patterns, where this has the same meaning.
   const script = code.replace(/<\/script/gi, '<\\/script').replace(/<!--/g, '\\x3C!--');
   const rules = style.replace(/<\/style/gi, '<\\/style');
   const policy = [

@@ -1,4 +1,6 @@
-/** Traces edges onto a canvas path. A route's points are joined by straight lines where they share x or y, else by a curve that starts and ends upright. */
+/**
+ * Adds edges to a canvas path. Points of a route are joined by straight lines if they share x or y, else by a curve with vertical ends.
+ */
 
 import type { DrawingContext } from './frame';
 
@@ -34,7 +36,7 @@ export function traceRoute(
   }
 }
 
-/** Straight from point to point: for edges so small that curves do not show. */
+/** Straight from point to point: for edges so small that curves are invisible. */
 export function traceStraight(
   context: DrawingContext,
   points: ArrayLike<number>,
@@ -48,7 +50,7 @@ export function traceStraight(
   for (let i = 1; i < count; i++) context.lineTo(ox + points[at + 2 * i]! * zoom, oy + points[at + 2 * i + 1]! * zoom);
 }
 
-/** Whether a route turns by a right angle at the point that begins at `at`. */
+/** Whether a route turns by a right angle at the point at `at`. */
 function isCorner(points: ArrayLike<number>, at: number): boolean {
   const [px, py, x, y, nx, ny] = [points[at - 2]!, points[at - 1]!, points[at]!, points[at + 1]!, points[at + 2]!, points[at + 3]!];
   return (px === x && py !== y && ny === y && nx !== x) || (py === y && px !== x && nx === x && ny !== y);
@@ -68,7 +70,7 @@ export function traceArrow(
   const last = at + 2 * (count - 1);
   const [x, y] = [points[last]!, points[last + 1]!];
   const [px, py] = [points[last - 2]!, points[last - 1]!];
-  // A curve ends upright, whatever its chord says.
+  // A curve ends vertically, whatever the direction of its chord.
   const upright = px !== x && py !== y;
   const [dx, dy] = upright || px === x ? [0, Math.sign(y - py) || 1] : [Math.sign(x - px), 0];
   arrowHead(context, ox + x * zoom, oy + y * zoom, dx, dy, size);

@@ -1,4 +1,4 @@
-/** What the drawing steps of one frame share, and the part of a canvas that they draw with. */
+/** State shared by the drawing steps of one frame, and the canvas interface that they use. */
 
 import type { PlacedGraph } from '../layout/placed';
 import type { MetaEdges } from '../model/graph/meta_edges';
@@ -29,15 +29,15 @@ export interface Area {
   readonly bottom: number;
 }
 
-/** A title that is not where its scope's title bar has it, in screen pixels; its sign, which closes the scope, reaches to `signRight`. */
+/** A title outside of its scope's title bar, in screen pixels; its sign, which collapses the scope, ends at `signRight`. */
 export interface MovedTitle extends Area {
   readonly entity: number;
   readonly signRight: number;
 }
 
-/** Lines in nodes: how a statistic moved over the steps. */
+/** Lines in nodes: trends of a statistic. */
 export interface ShownTrends extends NodeTrends {
-  /** The statistic at the current step, by entity; NaN where there is none. */
+  /** The statistic at the current step, by entity; NaN if there is none. */
   readonly now: Float64Array;
 }
 
@@ -50,17 +50,17 @@ export interface Frame {
   readonly theme: Theme;
   readonly fitter: TextFitter;
   readonly showControl: boolean;
-  /** What is visible of the bookmarked entities. */
+  /** The visible bookmarked entities. */
   readonly bookmarks: ReadonlySet<number>;
-  /** Height of what lies over the view's upper edge, in pixels of the page. */
+  /** Height of the overlay at the view's upper edge, in page pixels. */
   readonly covered: number;
-  /** Takes the titles that are drawn elsewhere than their scopes have them: there they can be clicked. */
+  /** Receives the titles drawn outside of their title bars, for clicks. */
   readonly moved?: MovedTitle[];
-  /** What the lines in nodes show; null for none. */
+  /** Trends in nodes; null for none. */
   readonly trends?: ShownTrends | null;
 }
 
-/** The part of a 2D canvas that graphs are drawn with. What has it can be drawn on: a canvas, or an SVG file (svg_context.ts). */
+/** The part of a 2D canvas that drawing a graph needs: a canvas, or an SVG file (svg_context.ts). */
 export type DrawingContext = Pick<
   CanvasRenderingContext2D,
   | 'fillStyle'

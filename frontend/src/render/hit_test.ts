@@ -1,4 +1,4 @@
-/** What is under the pointer: a node, a scope, or an edge. */
+/** Finds the node, scope or edge under the pointer. */
 
 /** Which entity is at a point of the screen. The scope tree is the spatial index. */
 
@@ -11,11 +11,11 @@ import { LEAST_SCOPE } from './scene';
 
 export interface Hit {
   readonly entity: number;
-  /** For scopes: `title` where the title bar or, closed, the box itself is hit, `body` for the space around the content. */
+  /** For scopes: `title` for the title bar or a collapsed box, `body` for the space around the content. */
   readonly part: 'node' | 'title' | 'body';
 }
 
-/** The innermost entity at a screen point, or null over the empty canvas. */
+/** The innermost entity at a screen point, or null on the empty canvas. */
 export function hitTest(placed: PlacedGraph, camera: Camera, view: View, screenX: number, screenY: number): Hit | null {
   const { tree } = placed;
   let x = toGraphX(camera, view, screenX);
@@ -47,10 +47,10 @@ function childAt(placed: PlacedGraph, scope: number, x: number, y: number): numb
 
 // Which meta edge is under the pointer.
 
-/** Curves are tested as this many straight pieces. */
+/** Curves are tested as this many straight segments. */
 const PIECES = 10;
 
-/** The meta edge of `scope` nearest to a point of the scope's frame, within `reach`; -1 if none is. */
+/** The meta edge of `scope` nearest to a point in its frame, within `reach`; -1 for none. */
 export function edgeAt(drawing: Drawing, scope: number, x: number, y: number, reach: number): number {
   const routes = drawing.placed.routes[scope];
   if (!routes) return -1;

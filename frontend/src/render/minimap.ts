@@ -15,7 +15,7 @@ export function minimapCamera(width: number, height: number): Camera {
   return fitRect({ x: 0, y: 0, width, height }, MINIMAP, 4, 4);
 }
 
-/** Paints the graph, without the frame of the view: that one changes more often. */
+/** Paints the graph without the frame of the view, which changes more often. */
 export function paintMinimap(frame: Frame, camera: Camera): void {
   const { context, theme, drawing, colouring } = frame;
   const scene = new Scene();
@@ -44,7 +44,7 @@ export function paintMinimap(frame: Frame, camera: Camera): void {
   }
 }
 
-/** What the main view shows, as a rectangle in the minimap. */
+/** The part shown by the main view, as a rectangle in the minimap. */
 export function viewFrame(minimap: Camera, camera: Camera, view: View): { x: number; y: number; width: number; height: number } {
   const left = toScreenX(minimap, MINIMAP, toGraphX(camera, view, 0));
   const top = toScreenY(minimap, MINIMAP, toGraphY(camera, view, 0));

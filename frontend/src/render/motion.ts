@@ -1,4 +1,4 @@
-/** Boxes on their way from one layout to the next. */
+/** Animates boxes between two layouts. */
 
 import type { PlacedGraph } from '../layout/placed';
 import { type Camera, toScreenX, toScreenY, type View } from './camera';
@@ -12,7 +12,7 @@ export class Motion {
   private top = new Float32Array(0);
   private width = new Float32Array(0);
   private height = new Float32Array(0);
-  /** Scopes whose inside appears: their children come from nowhere, so they fade in. */
+  /** Scopes that have just expanded: their children fade in. */
   readonly appearing = new Set<number>();
   readonly changed = new Set<number>();
 
@@ -20,7 +20,7 @@ export class Motion {
     return this.t < 1;
   }
 
-  /** To be called before the new layout is applied. */
+  /** Must be called before the new layout is applied. */
   start(placed: PlacedGraph): void {
     this.left = placed.left.slice();
     this.top = placed.top.slice();
@@ -31,7 +31,7 @@ export class Motion {
     this.t = 0;
   }
 
-  /** Children of these scopes do not move, they are just there. */
+  /** The children of these scopes do not move. */
   appear(scopes: Iterable<number>, placed: PlacedGraph): void {
     const { tree } = placed;
     for (const scope of scopes) {
@@ -69,7 +69,7 @@ export class Motion {
     box[3] = mix(this.height[entity]!, placed.height[entity]!, t);
   }
 
-  /** Where an entity is now in the frame of the whole graph. */
+  /** Current position of an entity in the frame of the whole graph. */
   origin(placed: PlacedGraph, entity: number): { x: number; y: number } {
     const box = new Float64Array(4);
     const { tree } = placed;
@@ -87,7 +87,7 @@ export class Motion {
 
 const mix = (a: number, b: number, t: number): number => a + (b - a) * t;
 
-// What one looks at stays put: the top left corner of an entity keeps its place on the screen while the layout around it changes.
+// Keeps the top left corner of an entity in place on the screen while the layout around it changes.
 
 export interface Anchor {
   readonly entity: number;
@@ -100,7 +100,7 @@ export function anchorAt(placed: PlacedGraph, motion: Motion, camera: Camera, vi
   return { entity, screenX: toScreenX(camera, view, x), screenY: toScreenY(camera, view, y) };
 }
 
-/** The camera that has the anchor where it was. */
+/** The camera that puts the anchor back in place. */
 export function heldCamera(anchor: Anchor, placed: PlacedGraph, motion: Motion, camera: Camera, view: View): Camera {
   const { x, y } = motion.origin(placed, anchor.entity);
   return {

@@ -1,4 +1,4 @@
-/** Lines from a selected entity to its neighbours: along the edge where both stand in one scope, else through the borders in between. */
+/** Lines from a selected entity to its neighbours: along the edge if both are in one scope, else through the borders in between. */
 
 import type { PlacedGraph } from '../layout/placed';
 import { BRIDGE_IN, BRIDGE_OUT } from '../layout/scope/bridges';
@@ -37,10 +37,10 @@ interface Route {
   readonly frameY: number;
 }
 
-/** A link as it is drawn, piece by piece from its source to its target, in screen coordinates. */
+/** A link as drawn, piece by piece from source to target, in screen coordinates. */
 export type Link = readonly (Route | Leg)[];
 
-/** With more links than this each is one curve: their ways would cover each other. */
+/** With more links than this each is one curve, because their routes would overlap. */
 const MOST_ROUTED = 40;
 
 export class Linker {
@@ -69,7 +69,7 @@ export class Linker {
     return [this.routeBetween(from, to) ?? this.curve(from, to, true)];
   }
 
-  /** Traces what of a link runs free (`clear`), or what runs over other boxes. */
+  /** Traces the clear part of a link (`clear`), or the part over other boxes. */
   trace(link: Link, clear: boolean): void {
     for (const piece of link) {
       if ('at' in piece) {
@@ -95,7 +95,7 @@ export class Linker {
   private traceLeg({ fromX, fromY, toX, toY }: Leg): void {
     const { context } = this.frame;
     const dy = toY - fromY;
-    // Downwards an S; upwards it leaves and arrives in a bow.
+    // Downwards an S; upwards a loop.
     const reach = dy > 0 ? dy / 2 : Math.min(90, 40 * this.camera.zoom + 14 - dy / 6);
     context.moveTo(fromX, fromY);
     context.bezierCurveTo(fromX, fromY + reach, toX, toY - reach, toX, toY);
@@ -115,7 +115,7 @@ export class Linker {
     return { scope, ...found, frameX: box.x + (placed.shift[scope] ?? 0) * this.camera.zoom, frameY: box.y };
   }
 
-  /** From the bottom of what feeds to the top of what is fed. */
+  /** From the bottom of the source to the top of the consumer. */
   private curve(from: number, to: number, clear: boolean): Leg {
     const [source, target] = [this.box(from), this.box(to)];
     return {
@@ -144,8 +144,8 @@ export class Linker {
   }
 }
 
-// The way of a link between two scopes: out through the plugs of the scopes around its source, along the edge between the two
-// siblings that hold its ends, and in through the plugs of the scopes around its target, as the edges themselves are drawn.
+// The route of a link between two scopes: out through the plugs of the scopes around its source, along the edge between the two siblings
+// that contain its ends, and in through the plugs of the scopes around its target, like the edges themselves.
 
 /** A straight or S-shaped piece from a bottom down to a top, or along a border; points in the frame of the whole graph. */
 interface Leg {
@@ -153,7 +153,7 @@ interface Leg {
   readonly fromY: number;
   readonly toX: number;
   readonly toY: number;
-  /** Nothing stands in its way; else it is drawn faintly, over what does. */
+  /** The piece is clear; if not, it is drawn faintly over boxes. */
   readonly clear: boolean;
 }
 
@@ -161,7 +161,7 @@ interface Crossing {
   /** Inside the scopes around the source, innermost first. */
   readonly out: readonly Leg[];
   readonly into: readonly Leg[];
-  /** The siblings between which the link runs in the scope that holds both. */
+  /** The siblings in the common scope between which the link runs. */
   readonly from: number;
   readonly to: number;
 }
@@ -171,7 +171,7 @@ type EntryX = (entity: number) => number;
 
 type Origin = (entity: number) => { x: number; y: number };
 
-/** Null where one of the ends holds the other. */
+/** Null if one of the ends contains the other. */
 export function crossing(
   tree: ScopeTree,
   placed: PlacedGraph,
@@ -207,7 +207,7 @@ function around(tree: ScopeTree, entity: number): number[] {
   return scopes;
 }
 
-/** Between a child and the plug of the scope that holds it. */
+/** Between a child and the plug of its scope. */
 function leg(placed: PlacedGraph, entryX: EntryX, origin: Origin, scope: number, child: number, inwards: boolean): Leg {
   const [outer, inner] = [origin(scope), origin(child)];
   const plugX = outer.x + entryX(scope);

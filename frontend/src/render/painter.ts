@@ -1,4 +1,4 @@
-/** Paints a scene: depth by depth scope bodies, edges, boxes; then the texts and markers on top of them, titles over what they may cover. */
+/** Paints a scene by depth: scope bodies, edges, boxes; then texts and markers, and titles on top. */
 
 import { drawBoxes } from './draw/draw_boxes';
 import { drawBridges } from './draw/draw_bridges';
@@ -14,7 +14,7 @@ export function paint(frame: Frame): void {
   for (const piece of paintingOf(frame, Number.POSITIVE_INFINITY)) piece();
 }
 
-/** The same in pieces of at most so many boxes each, to be done one after the other: a whole graph takes longer than a page may be busy. */
+/** The same in slices of a limited number of boxes: a whole graph would block the page. */
 export function paintingOf(frame: Frame, most: number): (() => void)[] {
   const { context, scene, theme } = frame;
   const levels = scene.levels

@@ -3,7 +3,7 @@
 import { colormap, contrast, formatColour, mixColours } from '../lib/colours';
 import type { BoxStyle, Theme } from './theme';
 
-/** Told apart also without red and green (after Okabe and Ito, and Tol); more kinds than these share "other". */
+/** Distinguishable without red and green (after Okabe and Ito, and Tol); further kinds share "other". */
 const CATEGORIES = [
   '#0072b2',
   '#e69f00',
@@ -44,7 +44,7 @@ export function scaleColours(theme: Theme, diverging: boolean): string[] {
   });
 }
 
-/** Of shares: 0, which is what a sound graph is full of, recedes into the background. */
+/** For shares: 0, the normal value of a healthy graph, fades into the background. */
 export function shareColours(theme: Theme): string[] {
   return Array.from({ length: SCALE_STEPS }, (_, i) => divergingColour(theme, 0.5 + i / (SCALE_STEPS - 1) / 2));
 }
@@ -61,7 +61,7 @@ function viridis(place: number): string {
   return formatColour(table[at]!, table[at + 1]!, table[at + 2]!);
 }
 
-/** Blue over the background's own grey to orange-red, so that what is about zero recedes in both themes. */
+/** Blue over the background's grey to orange-red, so that values near zero fade in both themes. */
 const DIVERGING = {
   light: ['#2061a8', '#8dbbe0', '#f3f4f6', '#f1ad84', '#b3371b'],
   dark: ['#6db3f2', '#37618c', '#2b313b', '#91512f', '#f59a63'],

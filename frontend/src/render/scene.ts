@@ -1,6 +1,6 @@
 /**
- * What is on the screen: a walk down the scope tree that leaves out what is outside the view, and stops at scopes of a few
- * pixels. So a frame costs what it shows, not what the graph holds.
+ * The visible part of the graph: a walk down the scope tree that skips everything outside the view and stops at scopes of a few pixels.
+ * So a frame costs as much as it shows, independent of the size of the graph.
  */
 
 import type { PlacedGraph } from '../layout/placed';
@@ -12,10 +12,10 @@ import type { Motion } from './motion';
 export const LEAST_SCOPE = 10;
 /** Boxes narrower than this are not drawn. */
 const LEAST_BOX = 1.2;
-/** Below this zoom no node is: a scope of nothing but nodes would be empty, and is one rectangle instead. */
+/** Below this zoom no nodes are drawn: a scope with only nodes would be empty, and is a rectangle instead. */
 const LEAST_ZOOM = 0.02;
 
-/** Open scopes of one depth, and the nodes and closed scopes directly in them. */
+/** Expanded scopes of one depth, and the nodes and collapsed scopes directly in them. */
 interface Level {
   readonly scopes: BoxList;
   readonly boxes: BoxList;
@@ -71,7 +71,7 @@ export class Scene {
         const y = scopes.y[i]! + box[1]! * zoom;
         const height = box[3]! * zoom;
         if (x > view.width || y > view.height || x + width < 0 || y + height < 0) continue;
-        // A scope that is still growing shows what fits in it so far.
+        // An expanding scope shows what fits in it so far.
         if (appearing && (x + width > right + 1 || y + height > bottom + 1)) continue;
         const inner = child - tree.nodeCount;
         const hollow = zoom < LEAST_ZOOM && tree.subtreeEnd[inner] === inner + 1;

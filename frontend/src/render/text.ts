@@ -1,4 +1,4 @@
-/** Measures and shortens text for the canvas, and remembers the results: the same labels come back frame after frame. */
+/** Measures and shortens text for the canvas, with a cache: labels are the same in each frame. */
 
 import { elide, type SiblingNames } from '../model/graph/labels';
 import { FONT } from './theme';
@@ -13,12 +13,12 @@ export function fontOf(size: number, weight: Weight): string {
   return `${weight} ${size}px ${FONT}`;
 }
 
-/** Text, and what belongs to it, grows with the zoom no further than this: closer up there is room for more than letters. */
+/** Text grows with the zoom up to this: beyond it there is room for more than letters. */
 const MOST_SCALE = 1.4;
 
 export const textScale = (zoom: number): number => Math.min(zoom, MOST_SCALE);
 
-/** Half pixels: fewer fonts for the canvas to keep. */
+/** Half pixels, to limit the number of fonts. */
 export function roundSize(size: number): number {
   return Math.round(size * 2) / 2;
 }
@@ -29,7 +29,7 @@ export class TextFitter {
 
   constructor(private readonly context: CanvasRenderingContext2D) {}
 
-  /** To be called when a web font has arrived. */
+  /** Must be called when a web font has loaded. */
   forget(): void {
     this.widths.clear();
     this.fitted.clear();
@@ -50,12 +50,12 @@ export class TextFitter {
   }
 
   /**
-   * The text if it fits, else with an ellipsis in its middle, or where that would leave siblings alike, with what tells them
-   * apart. Empty if hopeless.
+   * The text if it fits, else with an ellipsis in the middle, or with its distinguishing part if siblings would look alike. Empty if too
+   * little fits.
    */
   fit(text: string, size: number, weight: Weight, room: number, siblings?: SiblingNames): string {
     if (this.width(text, size, weight) <= room) return text;
-    // In whole steps of a hundredth of the font size, so that zooming finds most answers again.
+    // In steps of a hundredth of the font size, so that zooming hits the cache.
     const units = Math.floor((room / size) * 10);
     const key = `${weight}${units}${text}`;
     let short = this.fitted.get(key);
@@ -67,7 +67,7 @@ export class TextFitter {
     return short && siblings ? this.distinct(text, weight, units / 10, short.length - 1, siblings) : short;
   }
 
-  /** As many letters as the shortened text has, or a few less where these are wider. */
+  /** As many letters as the shortened text has, or a few less if they are wider. */
   private distinct(text: string, weight: Weight, ems: number, keep: number, siblings: SiblingNames): string {
     for (let kept = keep; kept >= 2; kept--) {
       const short = siblings.shorten(text, kept);

@@ -4,7 +4,7 @@ import type { OpFamily } from '../model/graph/op_kinds';
 
 export type ThemeName = 'light' | 'dark';
 
-/** How a box looks: `solid` is used where it is too small for fill and border to show. */
+/** Style of a box: `solid` is used if it is too small for fill and border. */
 export interface BoxStyle {
   readonly fill: string;
   readonly border: string;
@@ -17,7 +17,7 @@ export interface Theme {
   readonly name: ThemeName;
   readonly background: string;
   readonly grid: string;
-  /** Open scopes by depth; deeper ones repeat the last. */
+  /** Expanded scopes by depth; deeper ones repeat the last. */
   readonly scopes: readonly string[];
   readonly scopeBorder: string;
   readonly scopeTitle: string;

@@ -1,4 +1,4 @@
-/** Keeps the list of runs up to date, and how far the server has read them. */
+/** Keeps the list of runs, and the server's reading progress, up to date. */
 
 import { batch, computed, signal } from '@preact/signals';
 import { ApiError } from '../api/provider';
@@ -8,15 +8,15 @@ import { api } from './provider';
 import { askAgain } from './resource';
 import { runEntry, runList } from './runs';
 
-/** Keeps the list of runs up to date by asking what changed: each second while the page is visible, every 10 s while it is hidden. */
+/** Polls for changes of the list of runs: each second while the page is visible, every 10 s while it is hidden. */
 const VISIBLE_MS = 1000;
 const HIDDEN_MS = 10_000;
 const LOST_MS = 3000;
 
-/** Why the server cannot be reached or refuses; null while all is well. */
+/** Why the server is unreachable or refuses; null while all is well. */
 export const connectionError = signal<ApiError | null>(null);
 
-/** Applies changes to the list. Null when the list must be loaded anew: a run is new, or gained its first step. */
+/** Applies changes to the list. Null if the list must be reloaded: a run is new, or got its first step. */
 export function applyChanges(list: RunList, changes: Changes): RunList | null {
   const known = new Set(list.runs.map((run) => run.id));
   for (const [id, change] of Object.entries(changes.runs)) if (change !== null && !known.has(id)) return null;
@@ -32,7 +32,7 @@ function changed(run: RunEntry, changes: Changes): RunEntry | null {
   return { ...run, snapshots, graphs, live, closed, news: (run.news ?? 0) + 1, steps: { ...run.steps, last: last_step } };
 }
 
-/** Loads the list anew: changes carry only what charts need, a list of runs shown wants all of it. */
+/** Reloads the list: changes only contain what charts need, but a visible list needs everything. */
 export async function reloadRuns(): Promise<void> {
   try {
     runList.value = await api().runs();
@@ -62,7 +62,7 @@ function failed(error: unknown): void {
   connectionError.value = error instanceof ApiError ? error : new ApiError(0, String(error), 'Reload the page.');
 }
 
-/** Polls until it is stopped; becoming visible asks at once. */
+/** Polls until stopped; when the page becomes visible, immediately. */
 export function startPolling(): () => void {
   const abort = new AbortController();
   let timer = 0;
@@ -92,17 +92,17 @@ export function startPolling(): () => void {
   };
 }
 
-/** The runs that the server still reads, by id: bytes of statistics that were read, and that there are. Kept up to date by state/live.ts. */
+/** The runs that the server is still reading, by id: bytes of statistics read, and in all. Updated by state/live.ts. */
 export const readings = signal<Record<string, Reading>>({});
 
-/** The first folders that the server cannot look into, and how many there are; kept up to date as `readings` is. */
+/** The first folders that the server cannot read, and their number; updated like `readings`. */
 const unread = signal<readonly Unread[]>([]);
 export const unreadCount = signal(0);
 
-/** The folders whose banner was put away; it comes back for others. */
+/** The folders whose banner was dismissed; it appears again for others. */
 const hiddenUnread = signal('');
 
-/** The first of the folders; null where there is none, or the banner was put away. */
+/** The first of the folders; null if there is none, or the banner was dismissed. */
 export const firstUnread = computed<Unread | null>(() => (namesOf(unread.value) === hiddenUnread.value ? null : (unread.value[0] ?? null)));
 
 export function hideUnread(): void {
@@ -113,24 +113,24 @@ function namesOf(folders: readonly Unread[]): string {
   return folders.map(({ folder }) => folder).join('\n');
 }
 
-/** Takes over what an answer tells of it. */
+/** Stores the progress in an answer. */
 export function readSoFar(progress: ReadSoFar): void {
   readings.value = progress.reading ?? {};
   unread.value = progress.unread ?? [];
   unreadCount.value = progress.unread_count ?? 0;
 }
 
-/** The run whose bar was put away; it comes back for another run. */
+/** The run whose progress bar was dismissed; it appears again for another run. */
 export const hiddenReading = signal<string | null>(null);
 
-/** How far the current run was read; null once all of it was, or the bar was dismissed. */
+/** Reading progress of the current run; null when complete, or the bar was dismissed. */
 export const reading = computed<Reading | null>(() => shownReading(runEntry.value?.id ?? null, readings.value, hiddenReading.value));
 
 export function shownReading(run: string | null, all: Record<string, Reading>, hidden: string | null): Reading | null {
   return run === null || run === hidden ? null : (all[run] ?? null);
 }
 
-/** Whole percent, never 100 before it is done. */
+/** Whole percent, never 100 before the end. */
 export function percent({ done, total }: Reading): number {
   return total > 0 ? Math.min(99, Math.floor((100 * done) / total)) : 0;
 }

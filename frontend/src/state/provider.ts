@@ -13,7 +13,7 @@ const MOST_PATIENCE_MS = 60;
 let current: Api | null = null;
 let visited: VisitedProvider | null = null;
 
-/** The page's data source; chosen once, before anything is shown. */
+/** The page's data source; chosen once at the start. */
 export function api(): Api {
   if (!current) throw new Error('the provider is chosen in mount.tsx before the page is shown');
   return current;
@@ -24,13 +24,16 @@ export function useProvider(provider: Provider): void {
   current = new Api(visited);
 }
 
-/** What was asked for so far. */
+/** Requests so far. */
 export function visitedAnswers(): VisitedProvider {
   if (!visited) throw new Error('the provider is chosen in mount.tsx before the page is shown');
   return visited;
 }
 
-/** The server, asked ahead for what the address shows (`picture`: where it names no view); while developing, `?mock=1` (or `?mock=empty`) asks for made-up runs instead. */
+/**
+ * The server, with prefetch for the address (`picture`: the view, if the address has none); in development, `?mock=1` (or `?mock=empty`)
+ * uses mock runs instead.
+ */
 export async function chooseProvider(picture: View): Promise<Provider> {
   if (import.meta.env.DEV) {
     const mock = new URLSearchParams(location.search).get('mock');
@@ -46,8 +49,8 @@ export async function chooseProvider(picture: View): Promise<Provider> {
       if (answer && (view === 'layers' || (view === 'graph' && !whole))) void computeLayers(decodeGraph(answer));
       else if (answer && view === 'graph') beginLayout({ open: link.open, ungrouped: link.unstacked, graph: decodeGraph(answer) });
     })
-    .catch(() => undefined); // whoever asks for the graph gets its error
-  // Drawing the page first would keep the answers waiting; a slow server does not keep the page waiting.
+    .catch(() => undefined); // the caller that requests the graph gets its error
+  // Answers should not wait for the first drawing; a slow server does not delay the page.
   await Promise.race([ahead.underWay, new Promise((resolve) => setTimeout(resolve, MOST_PATIENCE_MS))]);
   return ahead;
 }

@@ -6,7 +6,7 @@ import { askAgain, isRapidInput, noteRapidInput, type Request, resource } from '
 
 const request = (key: string, subject = key): Request => ({ key, subject });
 
-/** Loads that are answered by hand, in any order. */
+/** Loads that the test answers, in any order. */
 function byHand() {
   const open = new Map<string, { answer: (value: string) => void; fail: (error: Error) => void; abort: AbortSignal }>();
   const load = ({ key }: Request, abort: AbortSignal) =>

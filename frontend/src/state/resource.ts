@@ -1,19 +1,19 @@
-/** Something loaded from the provider, cancelled and asked for again as its inputs change. */
+/** Data loaded from the provider, reloaded when its inputs change. */
 
 import { batch, computed, effect, type ReadonlySignal, signal, untracked } from '@preact/signals';
 import { NoAnswer } from '../api/provider';
 import type { Lru } from '../lib/lru';
 import { isAbort, LatestRequest } from '../lib/scheduling';
 
-/** A held key repeats some 30 times a second; after so long without one it was let go. */
+/** A held key repeats some 30 times a second; after this time without a repeat it was released. */
 const REST_MS = 150;
 
-/** Whether a held key flies along a list, or something is being typed: what it only passes is asked for now and then, and is no place that the address holds. */
+/** Whether a held key moves along a list, or text is being typed: requests are throttled, and the address has no history entries. */
 export const isRapidInput = signal(false);
 
 let rest: ReturnType<typeof setTimeout> | undefined;
 
-/** A key has repeated, or one more letter was typed. */
+/** A key has repeated, or a letter was typed. */
 export function noteRapidInput(): void {
   isRapidInput.value = true;
   clearTimeout(rest);
@@ -22,7 +22,7 @@ export function noteRapidInput(): void {
   }, REST_MS);
 }
 
-/** Something loaded from the provider: the last data, whether newer data is on its way, and what went wrong. */
+/** Data loaded from the provider: the last data, whether newer data is loading, and the error. */
 export interface Resource<T> {
   readonly data: ReadonlySignal<T | null>;
   readonly error: ReadonlySignal<Error | null>;
@@ -30,28 +30,28 @@ export interface Resource<T> {
   reload(): void;
 }
 
-/** What to load. `key` names the request (null: nothing); data stays visible while `subject` does, even when the key changes. */
+/** The request. `key` identifies it (null: none); data stays visible while `subject` is the same, even if the key changes. */
 export interface Request {
   key: string;
   subject: string;
 }
 
 interface ResourceOptions<T> {
-  /** Answers by key, for requests whose answer never changes. */
+  /** Cached answers by key, for requests whose answer never changes. */
   cache?: Lru<string, T>;
 }
 
-/** While a held key flies by, one request in so long is enough to follow it. */
+/** While a key is held, at most one request per this time. */
 const THROTTLE_MS = 150;
 
-/** Loads whenever the request changes; a newer request aborts the one under way, and only the newest answer is kept. */
+/** Loads when the request changes; a newer request aborts the pending one, and only the newest answer counts. */
 export function resource<R extends Request, T>(
   request: ReadonlySignal<R | null>,
   load: (request: R, abort: AbortSignal) => Promise<T>,
   options: ResourceOptions<T> = {},
 ): Resource<T> {
   const held = signal<{ subject: string; value: T } | null>(null);
-  // Compared with the request itself: when it changes, nobody sees data of the last subject, whichever effect runs first.
+  // Compared with the request itself, so that no effect sees data of the previous subject, in any order.
   const data = computed(() => (held.value !== null && held.value.subject === request.value?.subject ? held.value.value : null));
   const error = signal<Error | null>(null);
   const loading = signal(false);
@@ -118,16 +118,16 @@ export function resource<R extends Request, T>(
   return { data, error, loading, reload };
 }
 
-/** What nobody answered, as ways to ask again. */
+/** Failed requests, as functions that repeat them. */
 const waiting = new Set<() => void>();
 
-/** Notes how a request went: one without an answer is made again, by `again`, as soon as the server answers others. */
+/** Registers the outcome of a request: one without an answer is repeated by `again` when the server answers another. */
 export function noteAnswer(error: Error | null, again: () => void): void {
   if (error instanceof NoAnswer) waiting.add(again);
   else waiting.delete(again);
 }
 
-/** The server answers: what waits for it is asked again. */
+/** The server answers: pending requests are repeated. */
 export function askAgain(): void {
   const all = [...waiting];
   waiting.clear();
@@ -141,10 +141,8 @@ interface StepRequest {
 }
 
 /**
- * Prefetches the answers of the steps around the current one into a cache, the nearest first, one after the other.
- *
- * `requestAt` gives the request of the step at an offset, null where there is none. Stops with the signal, and at the first
- * error: that step is requested again when it is shown.
+ * Prefetches the steps around the current one into a cache, nearest first, one after the other. `requestAt` returns the request of the
+ * step at an offset, null if there is none. Stops with the signal, and at the first error: that step is requested again when it is shown.
  */
 export async function prefetchAround<R extends StepRequest, V>(
   reach: number,

@@ -6,12 +6,12 @@ import { chosenGraph, chosenRun, chosenWorker } from './page/choices';
 import { api } from './provider';
 import { type Resource, resource } from './resource';
 
-/** The list of runs; null until it was loaded once. Kept up to date by state/live.ts. */
+/** The list of runs; null until loaded. Updated by state/live.ts. */
 export const runList = signal<RunList | null>(null);
 
 export const runs = computed<RunEntry[]>(() => runList.value?.runs ?? []);
 
-/** The current run: the chosen one, by id or by its name where that is one run's alone; else the newest. */
+/** The current run: the chosen one, by id or unique name; else the newest. */
 export const runId = computed<string | null>(() => {
   const chosen = chosenRun.value;
   return chosen === null ? (runs.value[0]?.id ?? null) : resolveRunId(chosen, runs.value);
@@ -19,13 +19,13 @@ export const runId = computed<string | null>(() => {
 
 export const runEntry = computed<RunEntry | null>(() => runs.value.find((run) => run.id === runId.value) ?? null);
 
-/** What the runs are called, by id. */
+/** Display names of the runs, by id. */
 export const namesOfRuns = computed(() => runNames(runs.value));
 
-/** What the current run is called; null where there is none. */
+/** Display name of the current run; null if there is none. */
 export const runName = computed<string | null>(() => (runId.value === null ? null : (namesOfRuns.value.get(runId.value) ?? null)));
 
-/** Grows whenever the current run has new snapshots, so that what depends on them is asked for again. */
+/** Changes when the current run has new snapshots, to reload dependent data. */
 export const runRevision = computed<string>(
   () => `${runEntry.value?.snapshots ?? 0}/${runEntry.value?.graphs ?? 0}/${runEntry.value?.live ?? false}`,
 );
@@ -33,55 +33,55 @@ export const runRevision = computed<string>(
 export const run: Resource<RunDetail> = resource(
   computed(() => {
     const id = runId.value;
-    // News may be of workers and events alone: a run without a snapshot has those, too.
+    // A change may concern only workers and events: a run without snapshots has those, too.
     return id === null || runEntry.value === null ? null : { key: `${id} ${runRevision.value} ${runEntry.value.news}`, subject: id, id };
   }),
   ({ id }, abort) => api().run(id, null, abort),
 );
 
-/** Details of the current run; null while those of another run are still there. */
+/** Details of the current run; null while they are those of another run. */
 export const runDetail = computed<RunDetail | null>(() => (run.data.value?.id === runId.value ? run.data.value : null));
 
 type RunPhase = 'written' | 'silent' | 'over';
 
-/** Whether more of the run may come: it is being written, was not closed but writes no more (killed, or in a long step), or all its workers closed it. */
+/** Whether the run may grow: it is being written, is silent but not closed (killed, or in a long step), or all its workers closed it. */
 export const runPhase = computed<RunPhase>(() => {
   if (runEntry.value?.live !== false) return 'written';
   const workers = runDetail.value?.workers ?? [];
   return workers.length > 0 && workers.every((worker) => worker.closed) ? 'over' : 'silent';
 });
 
-/** Whether the list knows more of the current run than its details, which are on their way: the server was still opening it. */
+/** Whether the list is newer than the run's details: the server was still opening it. */
 export const detailOutdated = computed(() => {
   const [detail, entry] = [runDetail.value, runEntry.value];
   if (detail === null || entry === null || entry.error) return false;
   return detail.created === 0 || (detail.graphs.length === 0 && entry.graphs > 0);
 });
 
-/** Whether the source of an imported run does not tell NaN (FORMAT.md, "Unknown counts"). */
+/** Whether an imported run does not count NaN (FORMAT.md, "Unknown counts"). */
 export const nanUncounted = computed(() => {
   const text = String(runDetail.value?.info['not counted'] ?? '');
   return text === 'NaN and infinities' || text.split(', ').includes('nan'); // the former in older imports
 });
 
-/** Whether the server only knows that there is such a run: it has read nothing of it yet, and nothing can be said of it. */
+/** Whether the server has read nothing of the run yet, so nothing is known about it. */
 export const unopened = computed(() => {
   const entry = runEntry.value;
   return entry !== null && !entry.error && entry.created === 0 && entry.graphs === 0 && entry.snapshots === 0;
 });
 
-/** Whether the run holds no snapshot of any graph. */
+/** Whether the run has no snapshots. */
 export const nothingCaptured = computed(() => runEntry.value?.snapshots === 0);
 
-/** The graph that was picked for a run without a choice; it stays, even when another one overtakes it while the run goes on. */
+/** The graph chosen automatically; it stays, even if another one gets more snapshots as the run grows. */
 const pickedGraph = signal<{ run: string; graph: string } | null>(null);
 
-/** The graph of which a worker captured most; null where it captured none. */
+/** The graph with most snapshots of a worker; null if there is none. */
 export function graphOfWorker(worker: string | null): GraphEntry | null {
   return runDetail.value?.graphs.find((graph) => worker !== null && graph.workers.includes(worker)) ?? null;
 }
 
-/** The one with most snapshots, which come first; where nothing was captured the largest one, but none that only initializes or restores. */
+/** The first graph with snapshots (sorted by their number); without any, the largest, except those that only initialize or restore. */
 function bestGraph(graphs: readonly GraphEntry[]): GraphEntry | undefined {
   if (graphs[0] === undefined || graphs[0].snapshots > 0) return graphs[0];
   const models = graphs.filter(({ name }) => !/initiali[sz]e|restore|saver?\b/i.test(name));

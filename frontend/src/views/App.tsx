@@ -21,7 +21,7 @@ import { TopBar } from './shell/TopBar';
 
 const [Help, Palette] = [lazyViews.part('Help'), lazyViews.part('Palette')];
 
-/** TensorBoard has a bar and a name of its own: the page's two bars are one there. */
+/** TensorBoard has its own bar and name, so the page has one bar there instead of two. */
 const inTensorBoard = isInTensorBoard();
 
 export function App() {
@@ -128,7 +128,7 @@ function NoRuns() {
   );
 }
 
-/** No run has the id that is asked for; its name, as people write it, may be that of several. */
+/** No run has the requested id; a name may be that of several runs. */
 function RunGone() {
   const called = chosenRun.value;
   const named = runs.value.filter((run) => run.name === called);

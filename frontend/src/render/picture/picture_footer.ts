@@ -1,4 +1,4 @@
-/** What stands below a picture of the graph: what it is of, and what its colours mean. */
+/** Footer of a picture of the graph: its caption and its legend. */
 
 import { visible } from '../../lib/text/visible_text';
 import type { Legend, LegendItem } from '../colouring';
@@ -61,7 +61,7 @@ export class Footer {
     }
   }
 
-  /** As many cells in each line as there is room for. */
+  /** As many cells per line as fit. */
   private flow(cells: readonly Cell[], height: number, room: number): void {
     let left = -1;
     for (const cell of cells) {
@@ -116,7 +116,7 @@ export class Footer {
   private scale({ colours, ticks }: Extract<Legend, { kind: 'scale' }>): Cell {
     const inset = 28;
     const across = SCALE_WIDTH - 2 * inset;
-    // Long numbers: every other one, so that none touches the next.
+    // With long numbers, every other one, so that none touch.
     const widths = ticks.map(({ label }) => this.fitter.width(label, FONT - 1.5, 400));
     const touches = ticks.some(({ place }, i) => i > 0 && (place - ticks[i - 1]!.place) * across < (widths[i]! + widths[i - 1]!) / 2 + 4);
     const every = touches ? 2 : 1;

@@ -1,23 +1,23 @@
-/** How large a picture of the graph becomes, and what of the graph it shows. */
+/** Size and content of a picture of the graph. */
 
 import type { PictureSettings } from '../../model/run/view_settings';
 import type { Camera, View } from '../camera';
 
 export interface PicturePlan {
   readonly camera: Camera;
-  /** The graph's part of the picture, in units of which `ratio` pixels are drawn for each. */
+  /** The graph's part of the picture, in units of `ratio` pixels. */
   readonly view: View;
   readonly ratio: number;
-  /** Pixels; of an SVG its units. */
+  /** Pixels; for an SVG its units. */
   readonly width: number;
   readonly height: number;
-  /** Pixels that the wanted scale would take, where that is more than a canvas has. */
+  /** Pixels at the requested scale, if that exceeds a canvas. */
   readonly tooLarge: View | null;
-  /** The scale that it has. */
+  /** The possible scale. */
   readonly scale: number;
 }
 
-/** All browsers take canvases of this many pixels a side, and of this many in all (four times a 4K screen). */
+/** Limits of all browsers: pixels per side, and in all (four times a 4K screen). */
 export const MOST_SIDE = 16_384;
 export const MOST_PIXELS = 2 ** 27;
 
@@ -32,7 +32,7 @@ export interface PictureSubject {
   readonly view: View;
   /** Size of the whole graph. */
   readonly whole: View;
-  /** Height of what stands below a graph of this width. */
+  /** Height of the footer for a graph of this width. */
   footer(width: number): number;
 }
 
@@ -44,7 +44,7 @@ export function planPicture(settings: PictureSettings, subject: PictureSubject):
   return { ...planAt(settings, subject, scale), tooLarge: { width: plan.width, height: plan.height } };
 }
 
-/** Of a whole graph less than its own size shows less detail, as it does on the screen. */
+/** Below its natural size, a whole graph shows less detail, as on the screen. */
 function planAt({ what }: PictureSettings, { camera, view, whole, footer }: PictureSubject, scale: number): PicturePlan {
   const zoom = Math.min(1, scale);
   const part = what === 'shown' ? { camera, view } : wholeGraph(whole, zoom);
@@ -61,7 +61,7 @@ function wholeGraph(whole: View, zoom: number): { camera: Camera; view: View } {
 
 const fits = ({ width, height }: View): boolean => Math.max(width, height) <= MOST_SIDE && width * height <= MOST_PIXELS;
 
-/** The largest scale that a canvas has, to a hundredth of the wanted one or finer. */
+/** The largest possible scale, to a hundredth of the requested one or finer. */
 function mostScale(settings: PictureSettings, subject: PictureSubject, wanted: number): number {
   let [low, high] = [0, wanted];
   while (high - low > low / 200) {

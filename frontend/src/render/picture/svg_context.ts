@@ -1,15 +1,15 @@
 /**
- * Draws as a 2D canvas does, into an SVG document: boxes are boxes, lines are lines, and text is text. What follows each other in one style
- * shares a group. Whatever is drawn on top of each other in one go must be opaque or one path, as what is see-through adds up.
+ * Draws into an SVG document with the interface of a 2D canvas: boxes, lines and text remain such. Consecutive elements of one style
+ * share a group. Overlapping shapes drawn in one go must be opaque or one path, because transparency adds up.
  */
 
 import type { DrawingContext } from '../frame';
 import { numeral, type Shape, SvgPath, shapeElement, shapePath } from './svg_path';
 
-/** What a canvas knows of fonts. */
+/** Font metrics of a canvas. */
 export interface FontMeasure {
   width(text: string, font: string): number;
-  /** How far a line's base lies below its middle. */
+  /** Distance of the baseline below the middle of a line. */
   drop(font: string): number;
 }
 
@@ -35,15 +35,15 @@ export class SvgContext implements DrawingContext {
   textAlign: CanvasTextAlign = 'start';
   textBaseline: CanvasTextBaseline = 'alphabetic';
 
-  /** What was written, encoded as it grows: 25 MB at once take half a second. */
+  /** The output, encoded as it grows: encoding 25 MB at once takes half a second. */
   private readonly parts: Uint8Array<ArrayBuffer>[] = [];
   private text = '';
   private group = '';
   private path = new SvgPath();
   private dash: readonly number[] = [];
-  /** How the path was filled, until it is known whether it is stroked, too. */
+  /** Fill of the path, until it is known whether it is also stroked. */
   private filled: string | null = null;
-  /** A rectangle that holes may still be cut into. */
+  /** A rectangle into which holes may still be cut. */
   private ground: Ground | null = null;
 
   constructor(private readonly fonts: FontMeasure) {}
@@ -107,7 +107,7 @@ export class SvgContext implements DrawingContext {
     this.ground = { shape: { x, y, width, height, radius: 0 }, style, holes: '' };
   }
 
-  /** Cuts a hole into the rectangle that was filled last: what lies below that shows again. An empty picture is clear already. */
+  /** Cuts a hole into the last filled rectangle, to show what is below. An empty picture is already clear. */
   clearRect(x: number, y: number, width: number, height: number): void {
     if (this.ground) this.ground.holes += shapePath({ x, y, width, height, radius: 0 });
   }
@@ -117,14 +117,14 @@ export class SvgContext implements DrawingContext {
     this.drawText(paint('fill', this.fillStyle, this.globalAlpha), '', text, x, y);
   }
 
-  /** Around the letters of a text that comes next; one element with `paint-order` would hide the letters where that is not known. */
+  /** Halo around the next text; a single element with `paint-order` would hide the letters in programs that ignore it. */
   strokeText(text: string, x: number, y: number): void {
     this.flush();
     const style = ` fill="none"${this.strokeAttributes()} stroke-linejoin="${this.lineJoin}"`;
     this.drawText(style, ' aria-hidden="true" style="user-select:none"', text, x, y);
   }
 
-  /** Puts down what waits for what may come after it; to be called where something else begins. */
+  /** Writes pending elements; call it before other elements. */
   flush(): void {
     const { filled, ground } = this;
     [this.filled, this.ground] = [null, null];
@@ -133,7 +133,7 @@ export class SvgContext implements DrawingContext {
     else if (ground) this.put(ground.style, shapeElement(ground.shape));
   }
 
-  /** The document, in pieces that belong after each other. `family`: the font's names; `title`: what a reader calls the picture. */
+  /** The document, in consecutive pieces. `family`: font names; `title`: for screen readers. */
   finish({ width, height, family, title }: { width: number; height: number; family: string; title: string }): Uint8Array<ArrayBuffer>[] {
     this.flush();
     const size = `width="${numeral(width)}" height="${numeral(height)}" viewBox="0 0 ${numeral(width)} ${numeral(height)}"`;
@@ -148,7 +148,7 @@ export class SvgContext implements DrawingContext {
 
   private drawPath(style: string): void {
     const { shapes } = this.path;
-    // What is see-through must not be seen through itself.
+    // Transparent shapes must not overlap themselves.
     if (style.includes('-opacity')) {
       if (shapes.length > 0) this.put(style, `<path d="${shapes.map(shapePath).join('')}"/>`);
     } else for (const shape of shapes) this.put(style, shapeElement(shape));
@@ -159,7 +159,7 @@ export class SvgContext implements DrawingContext {
     const anchor =
       { center: ' text-anchor="middle"', right: ' text-anchor="end"', end: ' text-anchor="end"' }[this.textAlign as string] ?? '';
     const base = this.textBaseline === 'middle' ? y + this.fonts.drop(this.font) : y;
-    // In another font, too, it fits its box.
+    // Fits its box in another font, too.
     const length = ` textLength="${numeral(this.fonts.width(text, this.font))}" lengthAdjust="spacingAndGlyphs"`;
     this.put(
       ` font-size="${size}" font-weight="${weight}"${anchor}${style}`,
@@ -187,14 +187,14 @@ export class SvgContext implements DrawingContext {
   }
 }
 
-/** `#rrggbbaa` is a colour and an opacity: not every reader of SVG takes eight digits. */
+/** Splits `#rrggbbaa` into colour and opacity: some SVG readers do not accept eight digits. */
 function paint(name: 'fill' | 'stroke', colour: Paint, alpha: number): string {
   const text = String(colour);
   const opacity = alpha * (text.length === 9 ? Number.parseInt(text.slice(7), 16) / 255 : 1);
   return ` ${name}="${text.slice(0, 7)}"${opacity < 1 ? ` ${name}-opacity="${numeral(opacity)}"` : ''}`;
 }
 
-/** Characters that no XML document may hold, whether written out or not. */
+/** Characters that XML does not allow, even escaped. */
 const NOT_XML = /[^\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 

@@ -1,11 +1,11 @@
-/** A canvas path as SVG writes it: plain shapes where they are known, else one `d` for each line that was begun. */
+/** A canvas path in SVG: plain shapes if known, else one `d` per subpath. */
 
 /** A rectangle with round corners, or a path. */
 export type Shape =
   | { readonly x: number; readonly y: number; readonly width: number; readonly height: number; readonly radius: number }
   | string;
 
-/** Hundredths of a pixel are as fine as anybody sees. */
+/** Hundredths of a pixel are precise enough. */
 export function numeral(value: number): string {
   return String(Math.round(value * 100) / 100 || 0);
 }
@@ -41,7 +41,7 @@ export class SvgPath {
     this.go(`C${numeral(ax)} ${numeral(ay)} ${numeral(bx)} ${numeral(by)} `, x, y);
   }
 
-  /** A line towards `ax, ay` whose corner there is rounded on the way to `bx, by`. */
+  /** A line to `ax, ay` with a rounded corner there towards `bx, by`. */
   arcTo(ax: number, ay: number, bx: number, by: number, radius: number): void {
     if (this.d === '') this.begin(ax, ay);
     const [inX, inY] = unit(this.x - ax, this.y - ay);
@@ -109,7 +109,7 @@ function unit(x: number, y: number): [number, number] {
   return [x / length, y / length];
 }
 
-/** The shape as an element of its own. */
+/** The shape as a separate element. */
 export function shapeElement(shape: Shape): string {
   if (typeof shape === 'string') return `<path d="${shape}"/>`;
   const { x, y, width, height, radius } = shape;

@@ -1,4 +1,4 @@
-/** Comparing the run with another one, or with another step or worker of its own. */
+/** Compares the run with another one, or with another step or worker of the same run. */
 
 import { computed, signal } from '@preact/signals';
 import { ApiError, type Query } from '../../api/provider';
@@ -18,7 +18,7 @@ import { isOtherWorkerSought, otherWorkerMissing, ownWorkerMissing } from './oth
 
 const ASK_AGAIN_MS = 500;
 
-/** Each side's worker is there; of one run, another step of B or another worker is to be named: a side equals itself. */
+/** Whether both workers exist; within one run, B must have another step or worker: a side equals itself. */
 export const comparable = computed(() => {
   if (otherRunId.value === null || isOtherWorkerSought.value) return false;
   if (ownWorkerMissing.value !== null || otherWorkerMissing.value !== null) return false;
@@ -32,24 +32,24 @@ const query = computed<Query>(() => {
   return { ...sides, match: matchText(manualPairs.value) };
 });
 
-/** How far the server is; null while it does nothing. */
+/** Progress of the server; null when idle. */
 export const comparisonProgress = signal<ComparisonAnswer['progress'] | null>(null);
 
-/** What was stopped: the same is not compared again by itself, though its runs grow. */
+/** The cancelled comparison, which is not restarted automatically when its runs grow. */
 let stopped: string | null = null;
 
-/** Ends the comparison that is under way. */
+/** Cancels the running comparison. */
 export function stopComparison(): void {
   stopped = JSON.stringify(query.peek());
 }
 
-/** Compares once more, stopped or not. */
+/** Compares again, even if cancelled. */
 export function compareAgain(): void {
   stopped = null;
   comparison.reload();
 }
 
-/** The two runs compared, fetched while it is shown; asked for until the server's thread is through. */
+/** The comparison, fetched while visible; polled until the server has finished. */
 export const comparison = resource(
   computed(() => {
     if (!compareShown.value || !comparable.value) return null;
@@ -66,7 +66,7 @@ export const comparison = resource(
   },
 );
 
-/** Asks until the server is through, or shall stop. */
+/** Polls until the server has finished, or is to be cancelled. */
 async function compared(wanted: { subject: string; query: Query }, abort: AbortSignal): Promise<ComparisonAnswer> {
   let begun = false;
   for (;;) {
@@ -84,17 +84,17 @@ async function compared(wanted: { subject: string; query: Query }, abort: AbortS
       return answer;
     }
     await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
-    // Who asks for something else meanwhile takes this over.
+    // A newer request takes over.
     abort.throwIfAborted();
   }
 }
 
-/** Where the report of the current view is downloaded from; null until it is ready. */
+/** Download address of the report of this view; null until it is ready. */
 export const reportHref = computed<string | null>(() =>
   comparison.data.value?.comparison ? api().comparisonHref({ ...query.value, format: 'html' }) : null,
 );
 
-/** What agrees is listed only if asked for. */
+/** Equal tensors are only listed on request. */
 export const equalShown = signal(false);
 
 export const differences = computed<TensorDifference[]>(() => {
@@ -103,13 +103,16 @@ export const differences = computed<TensorDifference[]>(() => {
   return sortDifferences(equalShown.value ? rows : telling(rows, differ), compareSort.value);
 });
 
-/** The compared tensor that is selected; of several graphs', that of the current graph. */
+/** The selected compared tensor; if it is in several graphs, that of the current one. */
 export const selectedDifference = computed<TensorDifference | null>(() => {
   const found = comparison.data.value?.rows.filter((row) => row.tensor === chosenTensor.value) ?? [];
   return found.find((row) => row.graph === graphId.value) ?? found[0] ?? null;
 });
 
-/** What the graph is coloured by: a statistic with its range over all steps, as soon as it is known; the difference to run B with the verdicts. Two workers of one run may have a graph each: both are coloured. */
+/**
+ * Colouring of the graph: a statistic with its range over all steps once known, or the verdicts of the comparison. Two workers of one run
+ * may have different graphs: both are coloured.
+ */
 export const graphColour = computed<ColourBy>(() => {
   const [by, data] = [colourBy.value, graph.data.value];
   if (by.kind === 'statistic') return statisticRange.data.value === null ? by : { ...by, range: statisticRange.data.value };
@@ -139,7 +142,7 @@ export const sideColours = computed(() => {
   };
 });
 
-/** The node of B that a node of the current graph is compared with. */
+/** The node of B that corresponds to a node of the current graph. */
 export function partner(node: string): string | null {
   const [b, result] = [otherGraph.data.value, comparison.data.value?.comparison];
   if (b === null) return null;
@@ -147,7 +150,7 @@ export function partner(node: string): string | null {
   return partnerOf(node, manualPairs.value, found, (name) => rowOf(b, name) >= 0);
 }
 
-/** Where the selected tensor is farthest apart, if it has more dimensions than a picture. */
+/** Position of the largest difference of the selected tensor, if it has more than two dimensions. */
 export const worstElement = resource(
   computed(() => {
     const row = selectedDifference.value;
@@ -159,7 +162,7 @@ export const worstElement = resource(
   (wanted, abort) => api().worstDifference(wanted.query, abort),
 );
 
-/** The parameters that name a compared tensor's values. */
+/** Request parameters for the values of a compared tensor. */
 export function differenceQuery(row: TensorDifference): Query {
   const result = comparison.data.value?.comparison;
   if (!result) return {};
@@ -168,10 +171,10 @@ export function differenceQuery(row: TensorDifference): Query {
   return { ...sides, tensor: row.tensor, other: row.other, graph: row.graph, graph_b: row.other_graph, visit: row.visit };
 }
 
-/** So that going from view to view, or from one statistic to another and back, shows no other colours in between. */
+/** Cached, so that switching views or statistics does not flash other colours. */
 const ranges = new Lru<string, ValueRange>(32);
 
-/** Between which numbers the statistic that colours the graph lies over all steps of the run, so that a colour means the same at each of them. */
+/** Range of the colouring statistic over all steps, so that a colour has the same meaning at each step. */
 const statisticRange = resource(
   computed(() => {
     const [run, graph, { kind, statistic = 'abs_max' }] = [runId.value, graphId.value, colourBy.value];

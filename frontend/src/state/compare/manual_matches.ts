@@ -7,7 +7,7 @@ import { api } from '../provider';
 import { resource } from '../resource';
 import { runId, runList, runs, workerId } from '../runs';
 
-/** Pairs made by hand, kept by this browser for each two runs; the file that is downloaded is for everybody else. */
+/** Manual pairs, stored in this browser per pair of runs; download the file to share them. */
 const PREFIX = 'tensortap.matches.';
 const MOST_UNDONE = 100;
 
@@ -16,13 +16,13 @@ const chosen = computed<string | null>(() => {
   return runs.value.find((run) => run.id === called)?.id ?? null;
 });
 
-/** What an address calls run B if there is no such run. */
+/** Run B in an address, if the run does not exist. */
 export const otherRunMissing = computed<string | null>(() => (runList.value !== null && chosen.value === null ? otherRun.value : null));
 
 /** Whether a comparison is shown. */
 export const compareShown = computed(() => view.value === 'compare' || colourBy.value.kind === 'difference');
 
-/** The run that captured most of the same tensors as A: asked for where a run B is wanted, and none was chosen. */
+/** The run with most tensors in common with A; requested if a run B is needed and none was chosen. */
 const mostSimilar = resource(
   computed(() => {
     const run = runId.value;
@@ -33,10 +33,10 @@ const mostSimilar = resource(
   ({ run }, abort) => api().mostSimilarRun(run, abort),
 );
 
-/** Whether run B is not known yet. */
+/** Whether run B is still unknown. */
 export const isOtherSought = computed(() => chosen.value === null && mostSimilar.loading.value);
 
-/** Run B: the chosen one (null if it is not there), else the one that is most like A, else the newest that is not A. */
+/** Run B: the chosen one (null if it does not exist), else the most similar, else the newest other run. */
 export const otherRunId = computed<string | null>(() => {
   if (otherRun.value !== null || isOtherSought.value) return chosen.value;
   const found = mostSimilar.data.value?.run;
@@ -46,12 +46,12 @@ export const otherRunId = computed<string | null>(() => {
 
 export const otherEntry = computed(() => runs.value.find((run) => run.id === otherRunId.value) ?? null);
 
-/** Whether two workers of one run are compared, as far as was chosen. */
+/** Whether two workers of one run are compared, according to the choices. */
 export const ofTwoWorkers = computed(
   () => otherRunId.value === runId.value && otherWorker.value !== null && otherWorker.value !== workerId.value,
 );
 
-/** Of one run, pairs of two workers are these workers' alone: they may have other graphs. */
+/** Within one run, pairs belong to the two workers, which may have different graphs. */
 const subject = computed(() => {
   const sides = `${runId.value} ${otherRunId.value}`;
   return ofTwoWorkers.value ? `${sides} ${workerId.value ?? ''} ${otherWorker.value}` : sides;
@@ -71,7 +71,7 @@ export function setPairs(pairs: Pairs): void {
   keep(subject.value, pairs);
 }
 
-/** Takes back the last change to the pairs of what is compared. */
+/** Undoes the last change of the pairs. */
 export function undoPairs(): void {
   const at = before.value.map((entry) => entry.subject).lastIndexOf(subject.value);
   const entry = before.value[at];
@@ -80,7 +80,7 @@ export function undoPairs(): void {
   keep(entry.subject, entry.pairs);
 }
 
-/** What storage refuses lasts as long as the page. */
+/** If storage is unavailable, pairs last as long as the page. */
 const unkept = new Map<string, Pairs>();
 
 function load(of: string): Pairs {

@@ -7,7 +7,7 @@ import { resource } from '../resource';
 import { runDetail, runId, workerId } from '../runs';
 import { compareShown, otherEntry } from './manual_matches';
 
-/** Details of run B where it is another one: which workers it has. */
+/** Details of run B if it is another run: its workers. */
 const otherDetail = resource(
   computed(() => {
     const entry = otherEntry.value;
@@ -17,7 +17,7 @@ const otherDetail = resource(
   ({ id }, abort) => api().run(id, null, abort),
 );
 
-/** The workers of run B; null while they are not known. */
+/** The workers of run B; null while unknown. */
 const known = computed<readonly WorkerEntry[] | null>(() => {
   const detail = otherEntry.value?.id === runId.value ? runDetail.value : otherDetail.data.value;
   return detail?.workers ?? null;
@@ -25,22 +25,22 @@ const known = computed<readonly WorkerEntry[] | null>(() => {
 
 export const otherWorkers = computed<readonly WorkerEntry[]>(() => known.value ?? []);
 
-/** Whether it is not known yet if run B has the worker that was chosen. */
+/** Whether it is still unknown if run B has the chosen worker. */
 export const isOtherWorkerSought = computed(
   () => otherWorker.value !== null && otherEntry.value !== null && known.value === null && otherDetail.error.value === null,
 );
 
-/** The worker that was chosen for B, if run B has no such worker. */
+/** The worker chosen for B, if run B does not have it. */
 export const otherWorkerMissing = computed<string | null>(() =>
   known.value !== null && !known.value.some((worker) => worker.id === otherWorker.value) ? otherWorker.value : null,
 );
 
-/** The worker that was chosen for the page, if the current run has no such worker: every other view shows all of them instead. */
+/** The worker chosen for the page, if the current run does not have it: other views show all workers instead. */
 export const ownWorkerMissing = computed<string | null>(() =>
   runDetail.value !== null && workerId.value === null ? chosenWorker.value : null,
 );
 
-/** Compares the current worker (or the first by rank) of the current run with another one of that run. */
+/** Compares the current worker (or the first by rank) of the current run with another one. */
 export function compareTwoWorkers(): void {
   const ids = byRank(runDetail.value?.workers ?? []).map((worker) => worker.id);
   const a = workerId.value ?? ids[0] ?? null;

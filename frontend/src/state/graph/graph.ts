@@ -10,11 +10,11 @@ import { prefetchAround, resource } from '../resource';
 import { graphId, runDetail, runId, workerId } from '../runs';
 import { step, stepColumns, stepIndex } from '../steps';
 
-/** The current graph and the statistics of the current step. Graphs never change; a step's statistics change only while it gains snapshots. */
+/** The current graph and the statistics of the current step. Graphs never change; statistics change only while a step gains snapshots. */
 const graphs = new Lru<string, GraphData>(4);
 const overlays = new Lru<string, StepStatistics>(48);
 
-// A graph that is still being written (`-`, made of whatever was logged) grows with the run, so its size is part of the key.
+// A graph that is still being written (`-`, of logged tensors) grows with the run, so its size is part of the key.
 const graphRequest = computed(() => {
   const entry = runDetail.value?.graphs.find((candidate) => candidate.id === graphId.value);
   if (!entry || runId.value === null) return null;
@@ -43,11 +43,11 @@ export const overlay = resource(
   { cache: overlays },
 );
 
-/** So much is fetched ahead, some 40 MB: three steps on either side where each has 50,000 tensors. */
+/** Bytes to prefetch, some 40 MB: three steps on either side with 50,000 tensors each. */
 const AHEAD_TENSORS = 300_000;
 const MOST_AHEAD = 8;
 
-/** Once a step is shown, fetches those around it ahead; moving on cancels that. */
+/** Prefetches the steps around the current one; moving on cancels that. */
 export function prefetchNeighbours(): () => void {
   const latest = new LatestRequest();
   return effect(() => {
@@ -57,7 +57,7 @@ export function prefetchNeighbours(): () => void {
   });
 }
 
-/** How many steps on either side are fetched ahead. */
+/** Number of prefetched steps on either side. */
 export function stepsAhead({ count }: StepStatistics): number {
   return Math.min(MOST_AHEAD, Math.max(1, Math.floor(AHEAD_TENSORS / 2 / Math.max(1, count))));
 }

@@ -15,7 +15,7 @@ import { graphId, runId, runRevision, workerId } from '../runs';
 import { serverSteps, stepColumns, stepIndex } from '../steps';
 import { graph, overlay, stepsAhead } from './graph';
 
-/** The layers of the current graph, its parts of a step, and what their cards show at the current step. */
+/** The layers of the current graph, its parts of a step, and the data of the cards at the current step. */
 interface GraphLayers {
   readonly graph: GraphData;
   readonly layers: LayerGraph;
@@ -39,7 +39,7 @@ export const graphLayers = resource(
   { cache: known },
 );
 
-/** What was opened and closed by hand, by graph. */
+/** Items expanded or collapsed by the user, per graph. */
 const foldsOfGraphs = signal<ReadonlyMap<string, Folds>>(new Map());
 
 export const folds = computed<Folds>(() => foldsOfGraphs.value.get(graphId.value ?? '') ?? NO_FOLDS);
@@ -52,13 +52,13 @@ export function setFolds(next: Folds): void {
   foldsOfGraphs.value = new Map(foldsOfGraphs.value).set(graphId.value ?? '', next);
 }
 
-/** Cards as they are shown: what is closed is one, what repeats is one. */
+/** Visible cards: a collapsed block is one, a repeat is one. */
 export const layerLevel = computed<Level | null>(() => {
   const found = graphLayers.data.value;
   return found && foldedLevel(found.layers, folds.value);
 });
 
-/** All cards shown, those inside of open frames too. */
+/** All visible cards, including those in expanded frames. */
 export const shownItems = computed<readonly Item[]>(() => {
   const found: Item[] = [];
   const visit = (level: Level): void => {
@@ -71,7 +71,7 @@ export const shownItems = computed<readonly Item[]>(() => {
   return found;
 });
 
-/** The item of a key, also where it is a frame. */
+/** The item with a key, also if it is a frame. */
 export function itemOf(key: string | null, level: Level | null = layerLevel.value): Item | null {
   for (const item of key === null ? [] : (level?.items ?? [])) {
     if (item.key === key) return item;
@@ -84,7 +84,7 @@ export function itemOf(key: string | null, level: Level | null = layerLevel.valu
 const ofCards = computed<readonly CardStatistics[]>(() => {
   const found = graphLayers.data.value;
   if (!found) return [];
-  // Rows of another graph would name other nodes.
+  // Rows of another graph would mean other nodes.
   return cardStatistics(found.layers, graph.data.value === found.graph ? overlay.data.value : null);
 });
 
@@ -94,7 +94,7 @@ export function statisticsOf(cards: readonly number[]): CardStatistics | null {
   return parts.length === 0 ? null : joinStatistics(parts, parts[parts.length - 1]);
 }
 
-/** Of all repetitions together: NaN of any counts. */
+/** Of all repetitions together: NaN in any counts. */
 export function itemStatistics(item: Item): CardStatistics | null {
   const variants = item.variants.map(statisticsOf).filter((part) => part !== null);
   if (variants.length === 0) return null;
@@ -102,7 +102,7 @@ export function itemStatistics(item: Item): CardStatistics | null {
   return { ...joinStatistics(variants, variants[variants.length - 1]), mean, std, absMax };
 }
 
-/** Histograms and lines are asked for so many tensors at a time. */
+/** Histograms and trends are requested for this many tensors at a time. */
 const MOST_TENSORS = 256;
 
 const keyOfPlace = ({ row, slot }: TensorPlace): string => `${row}:${slot}`;
@@ -128,7 +128,7 @@ const loadHistograms = ({ run, graph: id, step: at, query }: HistogramRequest, a
 
 const neighbours = new LatestRequest();
 
-/** Histograms of what the cards hand on, at the current step. */
+/** Histograms of the cards' outputs at the current step. */
 export const cardHistograms = resource(
   computed(() => histogramRequest(0)),
   async (request, abort) => {
@@ -139,13 +139,13 @@ export const cardHistograms = resource(
   { cache: histogramCache },
 );
 
-/** Those of the steps around it: moving along the steps finds them there. */
+/** Those of the neighbouring steps, prefetched. */
 function prefetchHistograms(): void {
   const shown = overlay.data.peek();
   void prefetchAround(shown ? stepsAhead(shown) : 1, histogramRequest, histogramCache, loadHistograms, neighbours.start());
 }
 
-/** The tensor that an item hands on; of a loss that was not captured at this step, a captured one that it is computed from. */
+/** The output tensor of an item; of a loss without a snapshot at this step, a captured tensor from which it is computed. */
 export function outputOf(item: Item): TensorPlace {
   if (item.kind !== 'loss') return item.output;
   const terms = item.cards.flatMap((card) => graphLayers.data.value?.layers.cards[card]?.terms ?? []);
@@ -158,14 +158,14 @@ function isCaptured({ row, slot }: TensorPlace): boolean {
   return false;
 }
 
-/** The key of the item shown that holds a layer; null where there is none. */
+/** Key of the visible item that contains a layer; null if there is none. */
 export function cardKeyOfLayer(path: string): string | null {
   const cards = graphLayers.data.value?.layers.cards ?? [];
   const holds = ({ variants }: Item): boolean => variants.some((own) => own.some((card) => cards[card]?.path === path));
   return shownItems.value.find(holds)?.key ?? null;
 }
 
-/** The gradient whose norm over the steps a card draws: that of its largest weight; else its output. */
+/** The gradient whose norm a card draws: that of its largest weight; else its output. */
 export function trendTensor(item: Item): { place: TensorPlace; statistic: 'l2' | 'std' | 'mean' } {
   const found = graphLayers.data.value;
   const cards = item.cards.map((card) => found?.layers.cards[card]).filter((card) => card !== undefined);
@@ -180,7 +180,7 @@ const elementsOf = (shape: string): number => shape.split('×').reduce((size, ex
 
 const PLACES = 48;
 
-/** How gradients and outputs of the cards move over the steps, by `statistic row`. */
+/** Trends of gradients and outputs of the cards, by `statistic row`. */
 export const cardTrends = resource(
   computed(() => {
     const [run, id, found] = [runId.value, graphId.value, graphLayers.data.value];
@@ -206,7 +206,7 @@ export const cardTrends = resource(
   },
 );
 
-/** The item that is selected, of all levels. */
+/** The selected item, on any level. */
 export const selectedItem = computed<Item | null>(() => itemOf(chosenLayer.value));
 
 /** Cards of the first repetition. */
@@ -215,14 +215,14 @@ export function cardsOf(item: Item): LayerCard[] {
   return item.cards.map((card) => cards[card]).filter((card) => card !== undefined);
 }
 
-/** The items shown that an item reads from. */
+/** The visible inputs of an item. */
 export function inputsOf(item: Item): Item[] {
   const inside = new Set(item.cards);
   const from = new Set(cardsOf(item).flatMap((card) => [...card.inputs.keys()].filter((input) => !inside.has(input))));
   return shownItems.value.filter((other) => other.variants.some((cards) => cards.some((card) => from.has(card))));
 }
 
-/** The items shown that read from an item: of a repeated one from its last repetition. */
+/** The visible consumers of an item: of a repeated one those of its last repetition. */
 export function outputsOf(item: Item): Item[] {
   const all = new Set(item.variants.flat());
   const cards = graphLayers.data.value?.layers.cards ?? [];
@@ -232,14 +232,14 @@ export function outputsOf(item: Item): Item[] {
   );
 }
 
-/** A statistic of a tensor at the current step; NaN where it was not captured. */
+/** A statistic of a tensor at the current step; NaN if not captured. */
 export function tensorStatistic({ row, slot }: TensorPlace, name: 'l2' | 'mean' | 'std'): number {
   const at = overlay.data.value;
   for (let i = 0; at !== null && i < at.count; i++) if (at.node[i] === row && at.slot[i] === slot) return at.column(name)[i]!;
   return Number.NaN;
 }
 
-/** How the norms of the selected layer's output and of its weights' gradients move over the steps, by row. */
+/** Trends of the norms of the selected layer's output and of its weights' gradients, by row. */
 export const normTrends = resource(
   computed(() => {
     const [run, id, item] = [runId.value, graphId.value, selectedItem.value];

@@ -11,7 +11,7 @@ import { graphId, runId, runRevision, workerId } from '../runs';
 import { selected, selectedNode } from '../selection';
 import { serverSteps, step, stepColumns, stepIndex } from '../steps';
 
-/** Everything about the selected node and tensor. Nothing is fetched while the panel is closed. */
+/** Data of the selected node and tensor. Nothing is fetched while the panel is closed. */
 const place = computed(() => {
   if (runId.value === null || graphId.value === null) return null;
   return { run: runId.value, graph: graphId.value };
@@ -27,14 +27,14 @@ export const node = resource(
   (wanted, abort) => api().node(wanted.run, wanted.graph, wanted.name, abort),
 );
 
-/** Whether the run holds any snapshot of the selected tensor; null until the node is known. */
+/** Whether the run has any snapshot of the selected tensor; null until the node is known. */
 export const captured = computed<boolean | null>(() => {
   const detail = node.data.value;
   if (detail === null || detail.name !== selectedNode.value) return null;
   return (detail.outputs.find((output) => output.slot === selected.value?.slot)?.snapshots ?? 0) > 0;
 });
 
-/** The selected output, if the node is known not to have it: an address can ask for any. */
+/** The selected output, if the node does not have it: an address can name any. */
 export const missingSlot = computed<number | null>(() => {
   const [detail, chosen] = [node.data.value, selected.value];
   if (detail === null || chosen === null || detail.name !== chosen.node) return null;
@@ -49,7 +49,7 @@ const tensorRequest = computed(() => {
   return { ...place.value, worker: workerId.value, tensor, subject, key: `${subject} ${runRevision.value}` };
 });
 
-/** What was computed of the tensor, as a request. */
+/** The computed version of the tensor, as a request. */
 const computedRequest = computed(() => {
   const [tensor, place] = [chosenTensor.value, computedPlace.value];
   if (tensor === null || place === null || !panelOpen.value) return null;
@@ -58,7 +58,7 @@ const computedRequest = computed(() => {
   return { run, graph, worker: null, tensor, step: place.step, subject, key: subject };
 });
 
-/** Snapshots of the tensor at the current step, or of what was computed: one row a visit and worker. */
+/** Snapshots of the tensor at the current step, or of its computed version: one row per iteration and worker. */
 export const snapshots = resource(
   computed(() => {
     if (computedRequest.value !== null) return computedRequest.value;
@@ -77,10 +77,10 @@ export const snapshots = resource(
   },
 );
 
-/** Visits of the tensor at the current step, ascending. */
+/** Iterations of the tensor at the current step, ascending. */
 export const visits = computed<number[]>(() => visitsOf(snapshots.data.value?.rows ?? []));
 
-/** The current snapshot: at the chosen visit (see `snapshotAt`), of the latest worker that has it. */
+/** The current snapshot: of the chosen iteration (see `snapshotAt`), of the latest worker that has it. */
 export const snapshot = computed<Snapshot | null>(() => {
   const found = snapshots.data.value;
   if (!found || found.step !== (computedPlace.value?.step ?? step.value)) return null;
@@ -96,7 +96,7 @@ export const history = resource(
   ({ run, graph, worker, tensor, steps, visit }, abort) => api().history(run, tensor, { graph, worker, steps, visit }, abort),
 );
 
-/** More steps than that are thinned evenly by the server. */
+/** The server thins out more steps than this evenly. */
 const MOST_HISTOGRAMS = 200;
 
 type TensorRequest = NonNullable<typeof tensorRequest.value>;
@@ -121,7 +121,7 @@ export const histograms = resource(
   loadHistograms,
 );
 
-/** Histograms that quantiles are read from: those of the history, which only native buckets tell. */
+/** Histograms for quantiles: those of the history, with native buckets. */
 export const quantileHistograms = resource(
   computed(() => {
     const wanted = tensorRequest.value;
@@ -131,14 +131,14 @@ export const quantileHistograms = resource(
   loadHistograms,
 );
 
-/** The histogram of the current step, which the thinned ones over all steps may skip. */
+/** The histogram of the current step, which may be thinned out over all steps. */
 export const stepHistogram = resource(
   computed(() => {
     const wanted = computedRequest.value ?? tensorRequest.value;
     const at = computedRequest.value?.step ?? step.value;
     if (wanted === null || at === null || (panelTab.value !== 'overview' && panelTab.value !== 'histogram')) return null;
     const scale = panelTab.value === 'overview' ? 'symlog' : histogramScale.value;
-    // Beside the numbers of one visit, its own.
+    // Beside the numbers of one iteration, its histogram.
     const own = visits.value.length > 1 ? (snapshot.value?.visit ?? null) : null;
     const visit = panelTab.value === 'overview' ? own : chosenVisit.value;
     const key = `${wanted.subject} ${scale} ${at} ${visit} ${stepColumns.value.snapshots[stepIndex.value]}`;

@@ -5,19 +5,19 @@ import { chosenPart, openScopes, view } from '../page/choices';
 import { graph } from './graph';
 import { graphLayers } from './layers';
 
-/** The parts of a step that the current graph has; only `all` until they are known. */
+/** The parts of a step in the current graph; only `all` until they are known. */
 export const parts = computed<readonly Part[]>(() => {
   const found = graphLayers.data.value;
   return found && found.graph === graph.data.value ? partsOf(found.graph, found.roles) : ['all'];
 });
 
-/** The part shown: the chosen one, else the forward pass. A replay is of all. */
+/** The visible part: the chosen one, else the forward pass. Replay shows all. */
 export const part = computed<Part>(() => {
   const wanted = view.value === 'stepper' ? 'all' : (chosenPart.value ?? 'forward');
   return parts.value.includes(wanted) ? wanted : 'all';
 });
 
-/** Another part has other scopes to open. */
+/** Another part has other scopes. */
 export function choosePart(next: Part): void {
   if (next === part.value) return;
   openScopes.value = null;
@@ -26,7 +26,7 @@ export function choosePart(next: Part): void {
 
 const made = new WeakMap<GraphData, Map<Part, GraphData>>();
 
-/** The graph as it is drawn; null while its parts are being found. */
+/** The graph for drawing; null while its parts are being determined. */
 export const drawnGraph = computed<GraphData | null>(() => {
   const [data, found] = [graph.data.value, graphLayers.data.value];
   const whole = chosenPart.value === 'all' || view.value === 'stepper' || graphLayers.error.value !== null;

@@ -1,4 +1,4 @@
-/** The scope that is selected on the graph of ops: what it holds, and how its norms move over the steps. */
+/** The selected scope on the graph of ops: its content, and the trends of its norms. */
 
 import { computed } from '@preact/signals';
 import { type ScopeFacts, scopeFacts, tellingRow, weightsInside, worstTensor } from '../../model/layers/scope_facts';
@@ -16,7 +16,7 @@ interface SelectedScope extends ScopeFacts {
   readonly path: string;
 }
 
-/** Null where no scope is selected, or the current graph has none of that path. */
+/** Null if no scope is selected, or the current graph does not have it. */
 export const selectedScope = computed<SelectedScope | null>(() => {
   const [path, drawn] = [chosenScope.value, drawnGraph.value];
   if (path === null || chosenTensor.value !== null || drawn === null) return null;
@@ -29,10 +29,10 @@ export const scopeWeights = computed(() => {
   return scope && found && found.graph === graph.data.value ? weightsInside(found.layers, scope.inside) : [];
 });
 
-/** The tensor of the scope to look at first. */
+/** The most important tensor of the scope. */
 export const scopeWorst = computed(() => selectedScope.value && worstTensor(selectedScope.value.inside, overlay.data.value));
 
-/** The layer that most of its nodes belong to. */
+/** The layer of most of its nodes. */
 export const layerOfScope = computed<string | null>(() => {
   const [scope, found] = [selectedScope.value, graphLayers.data.value];
   if (!scope || !found || found.graph !== graph.data.value) return null;
@@ -59,10 +59,10 @@ export const madeAt = resource(
   async ({ run, graph: id, node }, abort): Promise<StackFrame | null> => (await api().node(run, id, node, abort)).stack.at(-1) ?? null,
 );
 
-/** As many outputs and gradients are listed with their norms over the steps. */
+/** Maximum number of outputs and gradients with trends. */
 export const MOST_LISTED = 40;
 
-/** L2 norms of its outputs and of the gradients of its weights over the steps, by row. */
+/** L2 norms of its outputs and of its weights' gradients over the steps, by row. */
 export const scopeTrends = resource(
   computed(() => {
     const [run, id, scope] = [runId.value, graphId.value, selectedScope.value];

@@ -8,10 +8,10 @@ import { graphId, runDetail, runId } from '../runs';
 import { graph, overlay } from './graph';
 import { node } from './node';
 
-/** Whether something besides the source view wants the lines: a search for one. */
+/** Whether source lines are needed outside of the source view: for a search. */
 export const linesWanted = signal(false);
 
-/** The user's program beside the nodes it made. Fetched while it is shown, or once lines are searched for. */
+/** The user's program with the nodes of each line. Fetched while visible, or when lines are searched. */
 export const sourceMap = resource(
   computed(() => {
     const entry = runDetail.value?.graphs.find((candidate) => candidate.id === graphId.value);
@@ -27,12 +27,12 @@ export const sourceFiles = computed(() => (sourceMap.data.value ? filesByNodes(s
 /** The innermost line of the selected node. */
 const selectedFrame = computed(() => node.data.value?.stack.at(-1) ?? null);
 
-/** The files that the chosen place may mean; null where none is chosen. */
+/** The files that match the chosen place; null if none is chosen. */
 export const askedFiles = computed(() =>
   sourcePlace.value === '' ? null : filesCalled(sourceFiles.value, parsePlace(sourcePlace.value).file),
 );
 
-/** The current view: the chosen place, else that of the selected node, else where the first NaN arose, else the file that made most nodes. */
+/** The displayed place: the chosen one, else that of the selected node, else of the first NaN, else the file that created most nodes. */
 export const place = computed(() => {
   if (askedFiles.value !== null) {
     const { file, line } = parsePlace(sourcePlace.value);

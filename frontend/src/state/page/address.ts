@@ -25,8 +25,8 @@ import {
 } from './preferences';
 
 /**
- * Keeps the address and the choices in step. The hash names the current view, defaults too, so that it shows the same to whoever it is
- * sent to; back and forward are read from it.
+ * Keeps the address and the choices in sync. The hash describes the whole view, defaults included, so that a recipient sees the same;
+ * back and forward read it.
  */
 const link = computed<DeepLink>(() => ({
   run: runId.value,
@@ -112,8 +112,8 @@ function apply(next: DeepLink): void {
 }
 
 /**
- * What was chosen, before the page completes or corrects it (a run by its id, a graph that is there): two places are distinguished by
- * this, so that "back" to an address which the page completes does not lead forward again.
+ * The choices before the page completes or corrects them (a run by its id, an existing graph). Places are compared by these, so that
+ * "back" to an address that the page completes does not lead forward again.
  */
 const chosen = computed<Place>(() => ({
   run: choices.chosenRun.value,
@@ -127,16 +127,16 @@ const chosen = computed<Place>(() => ({
   trace: choices.trace.value,
 }));
 
-/** What an address asks for; where it names no view, the picture of the model that the reader chose last. */
+/** The choices in an address; if it has no view, the user's last view of the model. */
 function readLink(hash: string): DeepLink {
   const link = decodeLink(hash);
   if (!namesView(hash)) return { ...link, view: modelPicture.peek() };
-  // Scopes and nodes of any part are found in the whole graph.
+  // Scopes and nodes of any part are in the whole graph.
   const placed = link.open !== null || link.selected !== null || link.tensor !== null || link.trace !== null;
   return placed && link.part === null ? { ...link, part: 'all' } : link;
 }
 
-/** Takes up an address, and what it asks for. */
+/** Applies an address. */
 function take(next: DeepLink, unread: readonly string[]): void {
   const { run, graph, worker, tensor, visit, range, selected, color } = next;
   linkRequest.value = { run, graph, worker, tensor, visit, range, selected, color, step: next.follow ? null : next.step, unread };
@@ -144,14 +144,14 @@ function take(next: DeepLink, unread: readonly string[]): void {
 }
 
 function write(next: DeepLink, push: boolean): void {
-  // From location, not relative: in TensorBoard's iframe a base element would send a bare "#…" elsewhere.
+  // From location, not relative: a base element in TensorBoard's iframe would redirect a bare "#…".
   const address = location.href.replace(/#.*$/, '') + encodeLink(next);
   if (address === location.href) return;
   if (push) history.pushState(null, '', address);
   else history.replaceState(null, '', address);
 }
 
-/** Makes an entry of the history of the current view, which is about to change as a whole. */
+/** Adds a history entry for the current view, before it changes as a whole. */
 export function keepPlace(): void {
   history.pushState(null, '', location.href);
 }
@@ -163,20 +163,20 @@ export function syncAddress(): () => void {
   let known = location.hash;
   take(begun, unreadParts(first));
   const read = () => {
-    // Going to an address is reported twice (popstate, hashchange), and the page may have completed or corrected it in between.
+    // Navigation is reported twice (popstate, hashchange), and the page may have completed or corrected the address in between.
     if (location.hash === known) return;
     known = location.hash;
     const next = readLink(known);
-    shown = next; // before it is taken up: the effect below compares with it, and going to an address is no new place
+    shown = next; // before it is applied: the effect below compares with it, and navigation is not a new place
     take(next, unreadParts(known));
   };
   window.addEventListener('popstate', read);
   window.addEventListener('hashchange', read);
   const stop = effect(() => {
     const next = link.value;
-    // Somebody has just gone elsewhere, and the event that tells of it is still to come: their address stays.
+    // The user has just navigated, but the event is pending: their address stays.
     if (location.hash !== known) return;
-    // Browsers take 200 addresses in 30 seconds, and nobody goes back through all that flew by.
+    // Browsers accept 200 addresses in 30 seconds.
     if (isRapidInput.value) return;
     write(next, isNewPlace(shown, chosen.value));
     known = location.hash;
@@ -190,7 +190,7 @@ export function syncAddress(): () => void {
   };
 }
 
-/** The charts' part of the address: how the current chart is drawn. This browser remembers it for all tensors. */
+/** The charts' fields of the address. This browser stores them for all tensors. */
 const chartLink = computed<ChartChoices>(() => {
   if (chosenTensor.value === null) return NO_CHART_CHOICES;
   if (panelTab.value === 'histogram') return { ...NO_CHART_CHOICES, chart: histogramMode.value, axis: histogramScale.value };
@@ -203,7 +203,7 @@ const chartLink = computed<ChartChoices>(() => {
   return comparing.value ? { ...history, by: comparedStatistic.value } : { ...history, band: historyBand.value };
 });
 
-/** Takes up what an address says of the charts. */
+/** Applies the charts' fields of an address. */
 function applyChartLink({ chart, axis, band, log, histories, by }: ChartChoices): void {
   if (chart !== null) histogramMode.value = chart;
   if (axis !== null) histogramScale.value = axis;

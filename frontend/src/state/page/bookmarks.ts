@@ -7,7 +7,7 @@ import { step } from '../steps';
 import { chosenScope, view } from './choices';
 import { keptBookmarks } from './preferences';
 
-/** Bookmarks of the current run, kept in this browser; the newest is the last. */
+/** Bookmarks of the current run, stored in this browser; the newest is last. */
 export const bookmarks = computed<readonly Bookmark[]>(() => (runId.value === null ? [] : (keptBookmarks.value[runId.value] ?? [])));
 
 const here = computed<CurrentPlace>(() => {
@@ -17,7 +17,7 @@ const here = computed<CurrentPlace>(() => {
 
 export const bookmarkedHere = computed(() => bookmarks.value.some((one) => isSamePlace(one, here.value)));
 
-/** Places of the current graph that are bookmarked, at any step. */
+/** Bookmarked places of the current graph, at any step. */
 export const bookmarkedPlaces = computed(() =>
   bookmarks.value.filter(({ graph, place }) => graph === graphId.value && place !== '').map(({ place }) => place),
 );
@@ -28,7 +28,7 @@ interface Removed {
   readonly at: number;
 }
 
-/** What was removed last, until something else is done with bookmarks. */
+/** The last removed bookmark, until another action on bookmarks. */
 const lastRemoved = signal<Removed | null>(null);
 export const removedBookmark = computed(() => (lastRemoved.value?.run === runId.value ? lastRemoved.value.bookmark : null));
 
@@ -38,7 +38,7 @@ function keep(list: readonly Bookmark[]): void {
   keptBookmarks.value = { ...keptBookmarks.value, [runId.value]: list };
 }
 
-/** Bookmarks the current view, or takes its bookmark away. */
+/** Adds or removes the bookmark of this view. */
 export function toggleBookmark(): void {
   const found = bookmarks.value.find((one) => isSamePlace(one, here.value));
   if (found) {
@@ -62,7 +62,7 @@ export function undoRemoval(): void {
   keep(bookmarks.value.toSpliced(removed.at, 0, removed.bookmark));
 }
 
-/** Gives it another name or note. */
+/** Changes its name or note. */
 export function changeBookmark(bookmark: Bookmark, part: Partial<Pick<Bookmark, 'name' | 'note'>>): void {
   keep(bookmarks.value.map((one) => (one === bookmark ? { ...one, ...part } : one)));
 }

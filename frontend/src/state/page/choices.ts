@@ -16,65 +16,65 @@ import type { DimMapping, ValueMode } from '../../model/value/dims';
 import { type CompareSort, parseCompareSort } from '../../model/wire/comparison';
 import type { SampleKind } from '../../model/wire/events';
 
-/** What the user chose: one signal a fact, all of it in the address (state/page/address.ts). Null means "whatever is best by default". */
+/** The user's choices: one signal per fact, all in the address (state/page/address.ts). Null means the default. */
 export const chosenRun = signal<string | null>(EMPTY_LINK.run);
 export const chosenGraph = signal<string | null>(EMPTY_LINK.graph);
 export const chosenWorker = signal<string | null>(EMPTY_LINK.worker);
-/** Run B of a comparison; null is the newest other one. */
+/** Run B of a comparison; null: the newest other one. */
 export const otherRun = signal<string | null>(EMPTY_LINK.other);
-/** Whether the first step that differs is compared, or the current one; and the step of B, null for the same. */
+/** Whether the first differing step is compared, or the current one; and the step of B, null for the same. */
 export const compareAt = signal<CompareAt>(EMPTY_LINK.at);
 export const otherStep = signal<number | null>(EMPTY_LINK.otherStep);
-/** The worker of B; null is that of A in one run, else the first that wrote. */
+/** The worker of B; null: that of A within one run, else the first. */
 export const otherWorker = signal<string | null>(EMPTY_LINK.otherWorker);
 export const compareSort = signal<CompareSort>(parseCompareSort(EMPTY_LINK.rank));
 /** Null follows the latest step. */
 export const chosenStep = signal<number | null>(EMPTY_LINK.step);
-/** `node:slot`, or null where nothing is selected. */
+/** `node:slot`, or null without a selection. */
 export const chosenTensor = signal<string | null>(EMPTY_LINK.tensor);
 /** Path of the scope that is selected on the graph, where no node is. */
 export const chosenScope = signal<string | null>(EMPTY_LINK.selected);
 /** Key of the card that is selected in the layer view, where no node is. */
 export const chosenLayer = signal<string | null>(EMPTY_LINK.layer);
-/** Which part of the step the graph of ops shows; null is its own choice. */
+/** Part of the step that the graph of ops shows; null: its default. */
 export const chosenPart = signal<Part | null>(EMPTY_LINK.part);
-/** What cards are coloured by. */
+/** Measure that colours the cards. */
 export const cardColour = signal<CardColour>(EMPTY_LINK.shade);
-/** Whether the node panel is to take the whole page, as far as there is a node. */
+/** Whether the node panel takes the whole page, if a node is selected. */
 export const enlarged = signal(EMPTY_LINK.enlarged);
 export const chosenVisit = signal<number | null>(EMPTY_LINK.visit);
 export const view = signal<View>(EMPTY_LINK.view);
 /** How the table of tensors is filtered and sorted. */
 export const tableFilter = signal<TableFilter>(NO_FILTER);
 export const tableSort = signal<TableSort>(parseSort(EMPTY_LINK.sort));
-/** The scope that the timeline looks into; empty for all. */
+/** The scope of the timeline; empty for all. */
 export const timelineScope = signal<string>(EMPTY_LINK.scope);
-/** Its rows that were opened and closed by hand. */
+/** Its rows that the user expanded or collapsed. */
 export const unfolded = signal<readonly string[]>(EMPTY_LINK.unfolded);
 export const folded = signal<readonly string[]>(EMPTY_LINK.folded);
 /** The file and line of the program shown; empty follows the selected node. */
 export const sourcePlace = signal<string>(EMPTY_LINK.place);
 export const panelTab = signal<PanelTab>(EMPTY_LINK.panel);
-/** How values are shown; null is what suits the tensor. */
+/** Kind of value view; null: the default for the tensor. */
 export const chosenMode = signal<ValueMode | null>(EMPTY_LINK.value);
-/** Dim mappings the user made, by layout and tensor; they outlive a change of step. */
+/** The user's dim mappings, by layout and tensor; they stay when the step changes. */
 export const chosenMappings = signal<ReadonlyMap<string, DimMapping>>(new Map());
-/** The steps that are looked at; null for all. */
+/** The selected range of steps; null for all. */
 export const stepRange = signal<StepRange | null>(EMPTY_LINK.range);
 /** Tensors whose histories are compared. */
 export const pins = signal<readonly string[]>(EMPTY_LINK.pins);
-/** Which samples are looked for in the events. */
+/** Search for samples in the events. */
 export const sampleSearch = signal<string>(EMPTY_LINK.saw);
 export const sampleKind = signal<SampleKind>(EMPTY_LINK.of);
 /** Whether the table lists the current step, or all. */
 export const tableRows = signal<TableRows>(EMPTY_LINK.rows);
-/** Whether they are a table, or a wall of histograms. */
+/** A table, or a wall of histograms. */
 export const tableDisplay = signal<TableDisplay>(EMPTY_LINK.list);
-/** Opened scopes of the graph; null leaves them to the graph. */
+/** Expanded scopes of the graph; null: the graph's default. */
 export const openScopes = signal<readonly string[] | null>(EMPTY_LINK.open);
-/** Stacks of repeated blocks that were taken apart; `*` for all. */
+/** Ungrouped blocks; `*` for all. */
 export const ungrouped = signal<readonly string[]>(EMPTY_LINK.unstacked);
-/** What is traced on the graph. */
+/** The trace on the graph. */
 export const trace = signal<Trace | null>(EMPTY_LINK.trace);
 /** `health`, `op`, …, or `statistic:abs_max`. */
 export const colour = signal<string>(EMPTY_LINK.color);

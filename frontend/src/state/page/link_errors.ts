@@ -17,10 +17,10 @@ import {
   view,
 } from './choices';
 
-/** What the address linkRequest for; null once the message about it was put away. */
+/** The parts requested by the address; null once the message was dismissed. */
 export const linkRequest = signal<LinkRequest | null>(null);
 
-/** Of that, what the current graph does not have. */
+/** Those that the current graph does not have. */
 const lostHere = computed<string | null>(() => {
   const [wanted, shown] = [linkRequest.value, graph.data.value];
   if (wanted === null || shown === null || shown.id !== graphId.value) return null;
@@ -28,14 +28,14 @@ const lostHere = computed<string | null>(() => {
   return missingInGraph({ selected, color: wanted.color === colour.value ? wanted.color : null }, shown);
 });
 
-/** The visit, if the current tensor has none such. */
+/** The iteration, if the current tensor does not have it. */
 const visitLost = computed<string | null>(() => {
   const [wanted, shown] = [linkRequest.value, snapshot.value];
   if (wanted === null || shown === null || wanted.tensor !== chosenTensor.value || wanted.visit !== chosenVisit.value) return null;
   return missingVisit(wanted, shown.step, visits.value, shown.visit);
 });
 
-/** What the address linkRequest for and is not there, while what is shown in its place has not been left. */
+/** Requested parts that do not exist, while their replacements are shown. */
 export const linkError = computed<string | null>(() => {
   const [wanted, run] = [linkRequest.value, runDetail.value];
   if (wanted === null) return null;
@@ -43,7 +43,7 @@ export const linkError = computed<string | null>(() => {
   if (run === null || wanted.run !== chosenRun.value) return unread;
   const still = {
     graph: wanted.graph === chosenGraph.value ? wanted.graph : null,
-    // A comparison says so itself, and goes no further.
+    // The comparison itself reports this.
     worker: view.value !== 'compare' && wanted.worker === chosenWorker.value ? wanted.worker : null,
     step: wanted.step === chosenStep.value ? wanted.step : null,
     range: wanted.range === stepRange.value ? wanted.range : null,

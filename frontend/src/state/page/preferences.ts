@@ -6,7 +6,7 @@ import { CHART_CHOICES, DEFAULT_PICTURE, type PictureSettings, readPictureSettin
 
 const PREFIX = 'tensortap.';
 
-/** A signal that this browser remembers. `read` checks what was stored; storage that is not allowed is no error. */
+/** A signal stored in this browser. `read` validates the stored value; unavailable storage is not an error. */
 function remembered<T>(key: string, initial: T, read: (stored: unknown) => T | null): Signal<T> {
   const value = signal(load(key, initial, read));
   let first = true;
@@ -57,7 +57,7 @@ darkSystem.addEventListener('change', (event) => {
 const hostTheme = signal<Theme | null>(null);
 listenToHostTheme((dark) => {
   const name = dark ? 'dark' : 'light';
-  // Who changes all of TensorBoard means its tabs, too.
+  // Changing TensorBoard's theme also changes its tabs.
   if (hostTheme.value !== null && hostTheme.value !== name) themeChoice.value = null;
   hostTheme.value = name;
 });
@@ -68,7 +68,7 @@ export function toggleTheme(): void {
   themeChoice.value = theme.value === 'dark' ? 'light' : 'dark';
 }
 
-/** Of a narrow window the panel takes two fifths, of a very wide one a fifth. */
+/** In a narrow window the panel takes two fifths, in a very wide one a fifth. */
 export const initialPanelWidth = (): number =>
   Math.round(Math.max(340, Math.min(0.4 * window.innerWidth, Math.max(460, 0.2 * window.innerWidth))));
 export const panelWidth = remembered('panelWidth', initialPanelWidth(), pixels(280, 2000));
@@ -83,15 +83,15 @@ export const tableColumns = remembered<readonly ColumnId[] | null>('tableColumns
 );
 /** Whether long lines of the program are wrapped. */
 export const sourceWrapped = remembered('sourceWrapped', false, flag);
-/** Which picture of the model the page opens on. */
+/** The first view of the page. */
 export const modelPicture = remembered('modelPicture', 'layers', oneOf(['layers', 'graph'] as const));
-/** What was chosen in the command palette, the last first: its group, and what it is named there. */
+/** Recent choices of the command palette, the last first: group and name. */
 export const recentChoices = remembered<readonly (readonly [string, string])[]>('recentChoices', [], (stored) =>
   Array.isArray(stored)
     ? stored.filter((one) => Array.isArray(one) && one.length === 2 && one.every((part) => typeof part === 'string'))
     : null,
 );
-/** What is muted in each run: names of rules. */
+/** Muted rules of each run. */
 export const mutedFindings = remembered<Readonly<Record<string, readonly string[]>>>('muted', {}, (stored) => {
   if (typeof stored !== 'object' || stored === null || Array.isArray(stored)) return null;
   const runs = Object.entries(stored).filter(([, rules]) => Array.isArray(rules) && rules.every((rule) => typeof rule === 'string'));
@@ -99,15 +99,15 @@ export const mutedFindings = remembered<Readonly<Record<string, readonly string[
 });
 export const historyLog = remembered('historyLog', false, flag);
 export const historyBand = remembered('historyBand', 'spread', oneOf(CHART_CHOICES.band));
-/** One tensor's history, or those of the pinned ones over or below each other. */
+/** One tensor's history, or those of the pinned ones overlaid or stacked. */
 export type HistoryView = (typeof CHART_CHOICES.histories)[number];
 export const historyView = remembered('historyView', 'one', oneOf(CHART_CHOICES.histories));
 export const comparedStatistic = remembered('comparedStatistic', 'mean', oneOf(CHART_CHOICES.by));
-/** Places to come back to, of each run. */
+/** Bookmarks of each run. */
 export const keptBookmarks = remembered<Readonly<Record<string, readonly Bookmark[]>>>('bookmarks', {}, readBookmarks);
-// Two windows of the page have one list: else each would write over what the other added.
+// Windows of the page share one list: otherwise each would overwrite the other's additions.
 window.addEventListener('storage', ({ key }) => {
   if (key === `${PREFIX}bookmarks`) keptBookmarks.value = load('bookmarks', {}, readBookmarks);
 });
-/** How the graph was last saved as a picture. */
+/** Options of the last exported picture. */
 export const pictureSettings = remembered<PictureSettings>('picture', DEFAULT_PICTURE, readPictureSettings);

@@ -1,4 +1,4 @@
-/** What of the page is open; but for the enlarged panel none of it belongs in the address. */
+/** Open parts of the page; only the enlarged panel is in the address. */
 
 import { computed, signal } from '@preact/signals';
 import { severeCount } from '../problems/findings';
@@ -11,14 +11,14 @@ export const helpOpen = signal(false);
 /** On a zoomed page, or a phone, it would cover a third of the graph: there it begins closed. */
 export const legendOpen = signal(Math.min(globalThis.innerHeight || 900, globalThis.innerWidth || 900) >= 600);
 
-/** The node panel takes the whole width: as was asked for, while there is a node to show. */
+/** Whether the node panel takes the whole width: on request, while a node is selected. */
 export const panelMaximised = computed(() => enlarged.value && chosenTensor.value !== null);
 
 export function maximisePanel(on: boolean): void {
   enlarged.value = on && chosenTensor.value !== null;
 }
 
-// With the node panel beside it, less would leave the graph half of the page.
+// Below this width, the node panel would leave less than half of the page to the graph.
 const WIDE = window.matchMedia('(min-width: 1680px)');
 const wide = signal(WIDE.matches);
 WIDE.addEventListener('change', (event) => {
@@ -26,8 +26,8 @@ WIDE.addEventListener('change', (event) => {
 });
 
 /**
- * The list of problems opens by itself where there are problems and room for a column of its own; after that the user's choice holds.
- * Where it is closed, the panel lists them as long as no node is selected.
+ * The list of problems opens automatically if there are problems and room for a column; afterwards the user's choice counts. If it is
+ * closed, the panel lists them while no node is selected.
  */
 export const problemsShown = computed(() => problemsOpen.value ?? (wide.value && problemCount.value + severeCount.value > 0));
 
@@ -53,7 +53,7 @@ export function togglePalette(): void {
 
 const MOST_KEPT = 30;
 
-/** Remembers what was chosen; the last comes first. */
+/** Stores a choice as the most recent one. */
 export function rememberChoice(group: string, id: string): void {
   const others = recentChoices.value.filter(([of, known]) => of !== group || known !== id);
   recentChoices.value = [[group, id] as const, ...others].slice(0, MOST_KEPT);

@@ -8,20 +8,20 @@ import { runDetail, runId } from '../runs';
 import { selectedNode } from '../selection';
 import { step } from '../steps';
 
-/** What happened to the run besides snapshots. */
+/** Events of the run. */
 export const triggers = computed(() => triggersOf(runDetail.value?.events ?? []));
 export const watchChanges = computed(() => watchesOf(runDetail.value?.events ?? []));
 
 export const unseen = computed(() => unseenOf(runDetail.value?.events ?? []));
 export const raised = computed(() => raisedOf(runDetail.value?.events ?? []));
 
-/** Those that fired at the current step. */
+/** Triggers that fired at the current step. */
 export const triggersHere = computed(() => triggers.value.filter((trigger) => trigger.step === step.value));
 
-/** At how many steps it was noted which samples fed them. */
+/** Number of steps with recorded samples. */
 export const batchSteps = computed(() => runDetail.value?.batches.count ?? 0);
 
-/** The samples that fed the current step; asked for while something shows them. */
+/** The samples of the current step; requested while visible. */
 export const batch = resource(
   computed(() => {
     const [run, at] = [runId.value, step.value];
@@ -37,7 +37,7 @@ const search = computed(() => {
   return { run: runId.value, of: sampleKind.value, part: sampleSearch.value, grown: batchSteps.value };
 });
 
-/** File names or ids that contain what is looked for. */
+/** File names or ids that match the search. */
 export const samplesFound = resource(
   computed(() => {
     const wanted = search.value;
@@ -46,7 +46,7 @@ export const samplesFound = resource(
   ({ run, of, part }, abort) => api().samples(run, of, part, abort),
 );
 
-/** The row that was chosen of those; by itself the first one, where its whole name is what is looked for or it is the only one. */
+/** The chosen match; by default the first, if it is an exact or the only match. */
 export const chosenSample = signal<string | null>(null);
 
 export const shownSample = computed(() => {
@@ -55,7 +55,7 @@ export const shownSample = computed(() => {
   return (chosen ?? (rows.length === 1 ? rows[0] : undefined))?.text ?? null;
 });
 
-/** The steps that it fed. */
+/** The steps that used it. */
 export const fedSteps = resource(
   computed(() => {
     const [wanted, text] = [search.value, shownSample.value];

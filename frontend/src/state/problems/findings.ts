@@ -1,4 +1,4 @@
-/** What is wrong with a run: findings of rules, the origin of its NaN, and variables that do not learn. */
+/** Problems of a run: findings of rules, the origin of its NaN, and variables that do not train. */
 
 import { batch, computed, type Signal, signal } from '@preact/signals';
 import { ApiError } from '../../api/provider';
@@ -17,16 +17,16 @@ const ASK_AGAIN_MS = 700;
 
 const analysedRun = computed(() => {
   const [id, entry] = [runId.value, runEntry.value];
-  // A run that the server has yet to read holds nothing to look into, and reading it goes first.
+  // There is nothing to analyse in a run that the server has not read, and reading has priority.
   if (id === null || entry === null || entry.snapshots + entry.graphs === 0) return null;
   return { key: `${id} ${runRevision.value}`, subject: id, id };
 });
 
-/** How far the server is; null while it does nothing. */
+/** Progress of the server; null when idle. */
 export const rulesProgress = signal<Progress | null>(null);
 export const nanProgress = signal<Progress | null>(null);
 
-/** Asks until the server's thread is through with the run. */
+/** Polls until the server has analysed the run. */
 async function settled<T extends Analysed>(ask: () => Promise<T>, abort: AbortSignal, progress: Signal<Progress | null>): Promise<T> {
   for (;;) {
     const answer = await ask();
@@ -40,7 +40,7 @@ async function settled<T extends Analysed>(ask: () => Promise<T>, abort: AbortSi
   }
 }
 
-/** What rules found in the run, the worst first. */
+/** Findings of the rules, worst first. */
 export const findings = resource(analysedRun, ({ id }, abort) => settled(() => api().findings(id, abort), abort, rulesProgress));
 
 /** Origins of NaN and infinities, at the first step that has one. */
@@ -48,12 +48,12 @@ export const nanAnswer = resource(analysedRun, ({ id }, abort) => settled(() => 
 
 export const report = computed(() => nanAnswer.data.value?.report ?? null);
 
-/** What could not be read of the run, and is missing in these analyses: sentences. */
+/** Unreadable data of the run, which these analyses lack: sentences. */
 export const missing = computed<readonly string[]>(() => [
   ...new Set([nanAnswer.data.value, findings.data.value].flatMap((answer) => answer?.damage ?? [])),
 ]);
 
-/** A file of settings may have changed although the run did not: asked again when its findings are looked at again. */
+/** The file of rule settings may have changed: reload the findings when they are shown again. */
 export function readRulesAgain(): void {
   if (findings.data.peek()?.rules_file && !findings.loading.peek()) findings.reload();
 }
@@ -62,7 +62,7 @@ const entries = computed<readonly string[]>(() => mutedFindings.value[runId.valu
 
 const listed = computed(() => withoutOrigins(findings.data.value?.findings ?? [], report.value));
 
-/** Findings to be seen, and those that are muted, by rule. */
+/** Visible and muted findings, by rule. */
 export const shownGroups = computed(() => groupFindings(listed.value.filter((finding) => !mutes(entries.value, finding))));
 export const mutedGroups = computed(() => groupFindings(listed.value.filter((finding) => mutes(entries.value, finding))));
 
@@ -78,7 +78,7 @@ export const severeCount = computed(() => findingCounts.value.high);
 
 export const isMutedHere = (rule: string): boolean => entries.value.includes(rule);
 
-/** Hides the findings of a rule in the current run, in this browser; once more shows them again. */
+/** Toggles whether a rule is muted in the current run, in this browser. */
 export function toggleMute(rule: string): void {
   const id = runId.value;
   if (id === null) return;
@@ -89,22 +89,22 @@ export function toggleMute(rule: string): void {
 
 export const ledgerProgress = signal<Progress | null>(null);
 
-/** The ledger of dead layers; worked out only for who looks at the page of problems. */
+/** Zero gradients and lost updates; computed only while the problems page is visible. */
 export const ledger = resource(
   computed(() => (view.value === 'problems' ? analysedRun.value : null)),
   ({ id }, abort) => settled(() => api().ledger(id, abort), abort, ledgerProgress),
 );
 
-/** Variables whose gradients are zero or whose updates are lost, the deadest first; and how many others there are. */
+/** Variables with zero gradients or lost updates, the worst first; and the number of others. */
 export const ledgerNews = computed(() => (ledger.data.value?.entries ?? []).filter(hasNews));
 export const ledgerHealthy = computed(() => (ledger.data.value?.entries.length ?? 0) - ledgerNews.value.length);
 
-/** Whether the graph shows how NaN went from its origin to the loss. */
+/** Whether the graph shows the path of NaN from its origin to the loss. */
 export const chainShown = signal(false);
 
 const NO_ROWS: readonly number[] = [];
 
-/** Rows of the chain's nodes in the current graph, from origin to loss. */
+/** Rows of the path's nodes in the current graph, from origin to loss. */
 export const chainRows = computed<readonly number[]>(() => {
   const [found, drawn] = [report.value, graph.data.value];
   if (!chainShown.value || found === null || drawn === null) return NO_ROWS;
@@ -114,7 +114,7 @@ export const chainRows = computed<readonly number[]>(() => {
     .filter((row) => row >= 0);
 });
 
-/** Goes to the origin on the graph, with the chain marked. */
+/** Goes to the origin on the graph, and highlights the path. */
 export function showChain(): void {
   const found = report.value;
   const origin = found?.origins[0];
@@ -122,7 +122,7 @@ export function showChain(): void {
   batch(() => {
     chainShown.value = true;
     view.value = 'graph';
-    // It leads through several parts of a step.
+    // The path crosses several parts of a step.
     chosenPart.value = 'all';
     goTo({ graph: origin.graph, tensor: origin.tensor, step: origin.step, visit: origin.visit });
   });

@@ -1,4 +1,4 @@
-/** Tensors that are not finite, and sentences about what was lost. */
+/** Non-finite tensors, and sentences about lost data. */
 
 import { computed } from '@preact/signals';
 import { isIntended, originsFirst } from '../../model/run/problem_page';
@@ -11,7 +11,7 @@ import { run, runEntry, runId, runRevision } from '../runs';
 import { raised, unseen } from './events';
 import { nanAnswer, report, shownGroups } from './findings';
 
-/** Non-finite tensors of the run, in order of appearance; asked for again when the run grows. */
+/** Non-finite tensors of the run, in order of appearance; reloaded when the run grows. */
 export const problems = resource(
   computed(() => {
     const id = runId.value;
@@ -21,7 +21,7 @@ export const problems = resource(
   ({ id }, abort) => api().problems(id, abort),
 );
 
-/** Those that origins call harmless come apart; while origins of a run without any are looked for again, only those that they name. */
+/** Splits off tensors with expected infinities; while the origins of a growing run are being updated, only the named ones. */
 const sorted = computed(() => {
   const [found, all] = [report.value, problems.data.value?.nonfinite ?? []];
   const known = found !== null && (found.origins.length > 0 || !nanAnswer.loading.value);
@@ -36,21 +36,21 @@ const sorted = computed(() => {
   };
 });
 
-/** Tensors whose NaN or Inf may be wrong, origins first, then in order of appearance; and those whose are meant, or without effect. */
+/** Tensors whose NaN or Inf matter, origins first, then in order of appearance; and those with expected ones. */
 export const wrongProblems = computed(() => sorted.value.wrong);
 export const intendedProblems = computed(() => sorted.value.intended);
 
 export const problemCount = computed(() => wrongProblems.value.length);
-/** Whether it is not known yet which tensors are not finite, or whether theirs is meant. */
+/** Whether it is still unknown which tensors are non-finite, or whether that is expected. */
 export const counting = computed(() => problems.data.value === null && problems.loading.value);
 export const judging = computed(() => report.value === null && nanAnswer.loading.value);
 
 export const nonfiniteCount = computed(() => problems.data.value?.nonfinite.length ?? 0);
 
-/** Whether a part of the run cannot be read. */
+/** Whether a part of the run is unreadable. */
 export const damaged = computed(() => (problems.data.value?.damage.length ?? 0) > 0);
 
-/** Sentences about what was lost or cannot be read, apart from the numbers themselves. */
+/** Sentences about lost or unreadable data. */
 export const notices = computed<string[]>(() => {
   const workers = run.data.value?.workers ?? [];
   const pending = workers.flatMap((worker) => (worker.pending ? [`${worker.id}: ${worker.pending}`] : []));
@@ -64,7 +64,7 @@ export const notices = computed<string[]>(() => {
   return [...raised.value, ...lost, ...(problems.data.value?.damage ?? []), ...pending, ...unseen.value];
 });
 
-/** What the run knows of the nodes of the current graph, for a search in it. */
+/** Facts of the run about nodes of the current graph, for searches. */
 export const runFacts = computed(() => {
   const shown = graph.data.value;
   const here = (place: { graph: string }) => place.graph === shown?.id;

@@ -6,9 +6,9 @@ import { runId } from '../runs';
 import { askReplay, recording } from './replay';
 import { errorOf, type ReplayError } from './replay_cursor';
 
-/** Tests of the recorded step's logic: what each found, until the page is left. */
+/** Results of the tests of the recorded step's logic, until the page is closed. */
 
-/** What a test found, or why it found nothing. */
+/** Result of a test, or why it has none. */
 interface LogicOutcome {
   readonly test: string;
   readonly result: LogicResult | null;
@@ -18,25 +18,25 @@ interface LogicOutcome {
 const MOST_KEPT = 32;
 const outcomes = new Lru<string, LogicOutcome>(MOST_KEPT);
 const revision = signal(0);
-/** The last test that was asked for, of each recorded step. */
+/** The last requested test of each recorded step. */
 const last = new Lru<string, string>(MOST_KEPT);
 
 const placeKey = (): string => JSON.stringify([runId.value, recording.value?.id]);
 
-/** What the test shown found; null before there is one. */
+/** Result of the displayed test; null before there is one. */
 export const shownOutcome = computed<LogicOutcome | null>(() => {
   revision.value;
   const [place, test] = [placeKey(), last.get(placeKey())];
   return test === undefined ? null : (outcomes.get(`${place} ${test}`) ?? null);
 });
 
-/** Whether a test of the current step passed; null where that is not known. */
+/** Whether a test of the current step passed; null if unknown. */
 export function hasPassed(test: string): boolean | null {
   revision.value;
   return outcomes.get(`${placeKey()} ${test}`)?.result?.passed ?? null;
 }
 
-/** Runs a test, or shows what it found before. */
+/** Runs a test, or shows its previous result. */
 export async function testLogic(test: string): Promise<void> {
   const place = placeKey();
   const note = (outcome: LogicOutcome) => {

@@ -11,7 +11,7 @@ import { graphId, runEntry, runId, runRevision } from '../runs';
 import { step } from '../steps';
 import { shownWhatIfs } from './what_ifs';
 
-/** Recorded steps of the current run, and what the server computed of them. */
+/** Recorded steps of the current run, and the server's computations on them. */
 
 const ASK_AGAIN_MS = 300;
 
@@ -25,10 +25,10 @@ export const recordings = resource(
 
 export const replayAllowed = computed(() => recordings.data.value?.allowed ?? false);
 
-/** Steps of which at least one call was recorded, as they ran. */
+/** Steps with at least one recorded call, in order. */
 export const recordedSteps = computed(() => [...new Set(recordings.data.value?.recordings.map((each) => each.step))]);
 
-/** Null is the recording of the current step. */
+/** Null: the recording of the current step. */
 export const chosenRecording = signal<string | null>(null);
 
 export const recording = computed<RecordingEntry | null>(() => {
@@ -36,7 +36,7 @@ export const recording = computed<RecordingEntry | null>(() => {
   return all.find((each) => each.id === chosenRecording.value) ?? recordingAt(all, step.value, graphId.value);
 });
 
-/** The recording of exactly the current step, and of the current graph if that was recorded; without any step shown, the last one. */
+/** The recording of exactly the current step, and of the current graph if recorded; without a current step, the last one. */
 export const recordingOfStep = computed<RecordingEntry | null>(() => {
   const all = recordings.data.value?.recordings ?? [];
   return (step.value === null ? recordingAt : recordingOf)(all, step.value, graphId.value);
@@ -46,19 +46,19 @@ effect(() => {
   if (runId.value !== null) chosenRecording.value = null;
 });
 
-/** What is being computed, in words; null while nothing is. */
+/** The running computation, in words; null when idle. */
 export const computing = signal<string | null>(null);
-/** How far that is. */
+/** Its progress. */
 export const computingProgress = signal<Progress>({ done: 0, total: 0, doing: '' });
 let asks = 0;
 
-/** Results that are held: as many as the server keeps. */
+/** Number of cached results: as many as the server stores. */
 const MOST_KEPT = 16;
 
-/** Computed steps by `keyOf`, tensors of steps by `tensorKey`; those that were asked for last. */
+/** Cached steps by `keyOf`, tensors of steps by `tensorKey`; the most recent ones. */
 const steps = signal<ReadonlyMap<string, ComputedStep>>(new Map());
 const tensors = signal<ReadonlyMap<string, Computed>>(new Map());
-/** The order of the nodes by `placeKey`: what-ifs come without. */
+/** The order of the nodes by `placeKey`, which answers to what-ifs omit. */
 const orders = new Lru<string, readonly string[]>(MOST_KEPT);
 
 const placeKey = (): string => JSON.stringify([runId.value, recording.value?.id]);
@@ -67,7 +67,7 @@ function keyOf(changes: readonly Change[]): string {
   return JSON.stringify([placeKey(), changes.map(({ tensor, expression }) => [tensor, expression])]);
 }
 
-/** The map with one more entry, the newest, and without the oldest where there are too many. */
+/** The map with one more entry, without the oldest ones beyond the limit. */
 function kept<T>(map: ReadonlyMap<string, T>, key: string, value: T): ReadonlyMap<string, T> {
   const others = [...map].filter(([other]) => other !== key);
   return new Map([...others.slice(-(MOST_KEPT - 1)), [key, value]]);
@@ -77,10 +77,10 @@ function tensorKey(tensor: string | null): string {
   return JSON.stringify([runId.value, step.value, tensor]);
 }
 
-/** The step as it was recorded, computed anew; null until it is. */
+/** The recorded step, recomputed; null until it is. */
 export const recordedStep = computed(() => steps.value.get(keyOf([])) ?? null);
 
-/** The step with some changes, where it was computed. */
+/** The step with some changes, if computed. */
 export function computedStep(changes: readonly Change[]): ComputedStep | null {
   return steps.value.get(keyOf(changes)) ?? null;
 }
@@ -88,7 +88,7 @@ export function computedStep(changes: readonly Change[]): ComputedStep | null {
 /** The step with the current what-if's changes. */
 export const shownStep = computed(() => computedStep(changesOf(shownWhatIfs.value)));
 
-/** Computes all tensors of the recorded step with some changes; throws what the server refuses. */
+/** Computes all tensors of the recorded step with some changes; throws the server's errors. */
 export async function computeStep(changes: readonly Change[], words: string): Promise<void> {
   const [key, place] = [keyOf(changes), placeKey()];
   const found = await ask(changes, null, words);
@@ -114,7 +114,7 @@ function ask(
   return askReplay(words, at, (run, { id }) => api().compute(run, id, changes, wanted));
 }
 
-/** Asks until there is an answer, which `computing` tells meanwhile in these words; throws what the server refuses. */
+/** Polls until there is an answer; `computing` shows these words meanwhile. Throws the server's errors. */
 export async function askReplay<T>(
   words: string,
   at: RecordingEntry | null,
@@ -138,7 +138,7 @@ export async function askReplay<T>(
   }
 }
 
-/** Ends what is being computed; whoever asked for it is informed, by `computing` too where that fails. */
+/** Cancels the running computation and informs its caller; on failure, `computing` says so. */
 export async function cancelComputing(): Promise<void> {
   const [run, words] = [runId.peek(), computing.peek()];
   if (run === null) return;
@@ -150,10 +150,10 @@ export async function cancelComputing(): Promise<void> {
   }
 }
 
-/** How often a result was missed that the server had given up. */
+/** Number of results that the server had dropped. */
 export const recordingLosses = signal(0);
 
-/** Forgets a result that the server no longer has, where what is asked of it answers that; the failure goes on. */
+/** Drops a result that the server no longer has, if the error says so, and rethrows it. */
 export async function watchForLoss<T>(run: string, asked: Promise<T>): Promise<T> {
   try {
     return await asked;
@@ -165,7 +165,7 @@ export async function watchForLoss<T>(run: string, asked: Promise<T>): Promise<T
 
 const missed = new Set<string>();
 
-/** Once for each: a failure that comes again has another cause. */
+/** Once for each: a repeated failure has another cause. */
 function forgetRun(run: string): void {
   if (missed.has(run)) return;
   missed.add(run);
@@ -177,12 +177,12 @@ function forgetRun(run: string): void {
   });
 }
 
-/** Where the numbers of the selected tensor come from, if they were computed and not captured. */
+/** Source of the selected tensor's numbers, if they were computed and not captured. */
 interface ComputedPlace {
   readonly run: string;
   readonly graph: string;
   readonly step: number;
-  /** The what-if, or null for the step as it was recorded. */
+  /** The what-if, or null for the recorded step. */
   readonly whatIf: string | null;
   readonly computed: Computed;
 }
@@ -197,7 +197,7 @@ export const computedPlace = computed<ComputedPlace | null>(() => {
   return { run: found.run, graph: found.graph, step: found.step, whatIf, computed: found };
 });
 
-/** The statistics of the computed step, for the graph's marks. */
+/** The statistics of the computed step, for marks on the graph. */
 export const computedOverlay = resource(
   computed(() => {
     const data = view.value === 'stepper' ? shownStep.value?.data : undefined;
@@ -206,7 +206,7 @@ export const computedOverlay = resource(
   ({ data }, abort) => watchForLoss(data.run, api().step(data.run, data.graph, data.step, null, abort)),
 );
 
-/** Forgets what was computed of a tensor: it is shown as it was captured. */
+/** Drops the computed version of a tensor, to show the captured one. */
 export function forgetTensor(tensor: string): void {
   batch(() => {
     const rest = new Map(tensors.peek());

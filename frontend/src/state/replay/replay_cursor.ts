@@ -15,17 +15,17 @@ import { chooseGraph, selectedNode, selectTensor } from '../selection';
 import { computedStep, computeStep, recordedStep, recording, recordingLosses, replayAllowed, shownStep, watchForLoss } from './replay';
 import { noteSaved, openedSubject, openWhatIfs, shownWhatIfs, takeSaved } from './what_ifs';
 
-/** The stepper: a cursor on the nodes of a recorded step, which is the page's selection, and its what-ifs. */
+/** Replay: a cursor on the nodes of a recorded step, which is the page's selection, and its what-ifs. */
 
 export interface ReplayError {
   readonly message: string;
   readonly hint: string;
 }
 
-/** Why the step as it was recorded could not be computed; why the last change could not be made. */
+/** Why the recorded step could not be computed; why the last change failed. */
 export const stepError = signal<ReplayError | null>(null);
 export const changeError = signal<ReplayError | null>(null);
-/** What is written in the box that changes the selected tensor. */
+/** Text of the box that changes the selected tensor. */
 export const draft = signal('');
 export const errorOf = (error: unknown): ReplayError => ({
   message: error instanceof Error ? error.message : String(error),
@@ -46,7 +46,7 @@ effect(() => {
   queueMicrotask(() => void open(wanted));
 });
 
-/** Whether the stepper still is on what an answer is about. */
+/** Whether Replay still shows the subject of an answer. */
 const isOpen = (asked: string | null): boolean => openedSubject() === asked;
 
 async function open(asked: string): Promise<void> {
@@ -63,7 +63,7 @@ async function open(asked: string): Promise<void> {
   }
 }
 
-/** Computes the step as it was recorded. */
+/** Computes the recorded step. */
 export async function recompute(): Promise<void> {
   const asked = openedSubject();
   stepError.value = null;
@@ -84,7 +84,7 @@ function showRecorded(): void {
   moveTo(Math.max(0, origin >= 0 ? origin : shown.next(-1, 1, (node) => shown.tensor(tensorName(node, 0)) !== null)));
 }
 
-/** What the server no longer has is computed once more, where it is shown. */
+/** Recomputes a visible result that the server has dropped. */
 effect(() => {
   if (recordingLosses.value > 0) queueMicrotask(() => void computeAgain());
 });
@@ -95,7 +95,7 @@ async function computeAgain(): Promise<void> {
   else await become((whatIfs) => whatIfs);
 }
 
-/** The place of the selected node in the order, or -1. */
+/** Position of the selected node in the order, or -1. */
 export const cursor = computed(() => (selectedNode.value === null ? -1 : (shownStep.value?.placeOf(selectedNode.value) ?? -1)));
 
 export function moveTo(place: number): void {
@@ -108,7 +108,7 @@ export function moveBy(offset: number): void {
   moveTo(Math.max(0, Math.min(count - 1, cursor.peek() + offset)));
 }
 
-/** What a move looks for: a node that makes NaN or Inf, that gives one, or that the what-if changed. */
+/** Target of a move: a node that creates NaN or Inf, outputs one, or was changed by the what-if. */
 type MoveTarget = 'origin' | 'bad' | 'changed';
 
 const FITS: Readonly<Record<MoveTarget, (shown: ComputedStep, node: string) => boolean>> = {
@@ -117,7 +117,7 @@ const FITS: Readonly<Record<MoveTarget, (shown: ComputedStep, node: string) => b
   changed: (shown, node) => shown.changedNodes.has(node),
 };
 
-/** To the next such node; says whether there is one. */
+/** Moves to the next such node; false if there is none. */
 export function moveToNext(what: MoveTarget, offset: 1 | -1): boolean {
   const shown = shownStep.peek();
   if (shown === null) return false;
@@ -131,7 +131,7 @@ export function moveOut(): void {
   if (shown !== null) moveTo(shown.out(cursor.peek()));
 }
 
-/** Makes a change, once the server could compute what follows. */
+/** Makes a change after the server has computed everything downstream. */
 export async function makeChange(change: Change): Promise<void> {
   await become((whatIfs) => withChange(whatIfs, change));
 }
@@ -181,7 +181,7 @@ export async function saveWhatIfs(): Promise<void> {
   }
 }
 
-/** What the graph is coloured by in the stepper: the part that the what-if changed. */
+/** Colouring of the graph in Replay: the part changed by the what-if. */
 export const replayColour = computed<ColourBy>(() => {
   const [data, shown] = [graph.data.value, shownStep.value];
   if (data === null || shown === null) return { kind: 'health' };
@@ -190,7 +190,7 @@ export const replayColour = computed<ColourBy>(() => {
   return { kind: 'changed', verdicts: changesByRow(data, shown, overridden) };
 });
 
-/** A tensor in the step as recorded and in each what-if, as far as they were computed. */
+/** A tensor in the recorded step and in each computed what-if. */
 function columnsRequest(tensor: string) {
   if (view.value !== 'stepper') return null;
   const names = [null, ...shownWhatIfs.value.all.map((each) => each.name)];
@@ -199,7 +199,7 @@ function columnsRequest(tensor: string) {
   return { key, subject: tensor, tensor, columns };
 }
 
-/** The selected tensor in the step as recorded and in each what-if that was computed. */
+/** The selected tensor in the recorded step and in each computed what-if. */
 export const sideBySide = resource(
   computed(() => {
     const tensor = chosenTensor.value;
@@ -208,7 +208,7 @@ export const sideBySide = resource(
   async ({ tensor, columns }, abort) => Promise.all(columns.map((column) => columnOf(tensor, column, abort))),
 );
 
-/** The tensor that is the loss of the current graph; null where it is not known. */
+/** The loss tensor of the current graph; null if unknown. */
 const lossTensor = computed(() => {
   const found = graphLayers.data.value;
   if (found === null || found.graph !== graph.data.value) return null;
@@ -216,7 +216,7 @@ const lossTensor = computed(() => {
   return loss === undefined ? null : tensorName(found.graph.names.at(loss.row), loss.slot);
 });
 
-/** The loss in the step as recorded and in each what-if that was computed, by the what-if's name. */
+/** The loss in the recorded step and in each computed what-if, by name. */
 export const lossesSideBySide = resource(
   computed(() => (lossTensor.value === null ? null : columnsRequest(lossTensor.value))),
   async ({ tensor, columns }, abort) => {
@@ -246,7 +246,7 @@ interface Column {
   readonly shown: ComputedStep | null;
 }
 
-/** One that the server no longer has takes none of the others along. */
+/** A dropped result does not affect the others. */
 async function columnOf(tensor: string, { name, shown }: Column, abort: AbortSignal) {
   if (shown === null || shown.tensor(tensor) === null) return { name, shown, row: null };
   try {

@@ -1,12 +1,12 @@
 import { computed, signal } from '@preact/signals';
 import { carried, fromSaved, NO_WHAT_IFS, type SavedWhatIfs, toSaved, type WhatIfs } from '../../model/wire/what_ifs';
 
-/** What-ifs by the recorded step that they change: who goes to another step and back finds what was not saved yet. */
+/** What-ifs per recorded step, so that unsaved ones survive a visit to another step. */
 
 /** The what-ifs of the current recording. */
 export const shownWhatIfs = signal<WhatIfs>(NO_WHAT_IFS);
 
-/** As they were saved last, as text; null until the server said. */
+/** As last saved, as text; null until the server has answered. */
 const savedText = signal<string | null>(null);
 
 const textOf = (whatIfs: WhatIfs): string => JSON.stringify(toSaved(whatIfs));
@@ -21,7 +21,7 @@ interface Left {
 const left = new Map<string, Left>();
 let opened: string | null = null;
 
-/** The run and recording that `shownWhatIfs` belong to; null for none yet. */
+/** The run and recording of `shownWhatIfs`; null for none yet. */
 export const openedSubject = (): string | null => opened;
 
 /** Shows the what-ifs of another recording, as they were left. */
@@ -34,7 +34,7 @@ export function openWhatIfs(subject: string): void {
   savedText.value = found?.saved ?? null;
 }
 
-/** Takes what the server has saved, and puts behind it what was made here and is not saved. */
+/** Merges the server's what-ifs with unsaved ones, which come last. */
 export function takeSaved(saved: SavedWhatIfs): void {
   const now = shownWhatIfs.peek();
   const own = isSaved.peek()
@@ -46,7 +46,7 @@ export function takeSaved(saved: SavedWhatIfs): void {
 
 const savedAs = (saved: SavedWhatIfs, name: string): string => JSON.stringify({ [name]: saved[name] });
 
-/** Takes note of what was saved of a recording, whether or not it is still shown. */
+/** Notes what was saved for a recording, even if another one is shown. */
 export function noteSaved(subject: string | null, saved: SavedWhatIfs): void {
   const text = JSON.stringify(saved);
   const found = subject === null ? undefined : left.get(subject);

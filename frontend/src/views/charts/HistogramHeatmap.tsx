@@ -21,7 +21,7 @@ interface HeatmapProps {
   onHover: (step: number | null) => void;
 }
 
-/** A bucket of a step, and where the pointer is. */
+/** A bucket of a step, and the position of the pointer. */
 interface Cell {
   row: HistogramRow;
   bucket: number;

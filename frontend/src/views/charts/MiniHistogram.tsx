@@ -10,7 +10,7 @@ function barHeight(share: number): number {
   return Math.max(1, HEIGHT * Math.min(1, 0.9 * share));
 }
 
-/** A label is centred on its tick, but near the ends: none is cut. In percent of its width. */
+/** A label is centred on its tick, except near the ends, where it would be cut. In percent of the width. */
 const backOf = (share: number): number => (share < 0.08 ? 0 : share > 0.92 ? 100 : 50);
 
 function tickStyle(share: number) {
@@ -45,13 +45,13 @@ export function MiniHistogram({ data, of, onClick }: MiniHistogramProps) {
   );
 }
 
-/** A histogram of a few pixels: its bars as a path, and where its ticks stand, as parts of the width. */
+/** A small histogram: its bars as a path, and the positions of its ticks, relative to the width. */
 interface SmallHistogram {
   readonly bars: string;
   readonly ticks: readonly { at: number; label: string }[];
 }
 
-/** Buckets that are as high as their elements per octave; `of` tells where values lie in a single bucket. */
+/** Bars whose height is elements per octave; `of` gives the range of values in a single bucket. */
 export function smallHistogram(
   { edges, zero_bucket, counts }: SnapshotHistogram,
   of: { zero: number; min: number; max: number },
@@ -74,7 +74,7 @@ export function smallHistogram(
 /** Of a narrow chart's width: a character, and between labels. */
 const [CHARACTER, GAP] = [0.028, 0.03];
 
-/** Ticks whose labels do not touch: 0 first, then the ends, then what there is room for. */
+/** Ticks whose labels do not touch: first 0, then the ends, then others that fit. */
 export function apart<T extends { at: number; label: string }>(ticks: readonly T[]): T[] {
   const rank = (tick: T): number => (tick.label === '0' ? 0 : tick === ticks[0] || tick === ticks[ticks.length - 1] ? 1 : 2);
   const kept: T[] = [];

@@ -10,13 +10,13 @@ interface PlotProps {
   label: string;
   /** Name of the file when the chart is saved. */
   saveAs: string;
-  /** Whether what is drawn lies on a canvas below the axes, which an SVG of them would lack. */
+  /** Whether the chart has a canvas below the axes, which an SVG would lack. */
   painted?: boolean;
   onClick?: (event: PlotEvent) => void;
   onHover?: (event: PlotEvent | null) => void;
   /** The part of the x axis that was dragged over; null after a double click. The chart itself stays as it is. */
   onBrush?: (range: [number, number] | null) => void;
-  /** Called after every drawing, with the chart's element (for what is drawn beside Plotly). */
+  /** Called after every drawing, with the chart's element (for additions beside Plotly). */
   onDrawn?: (element: PlotElement) => void;
 }
 
@@ -102,7 +102,7 @@ async function savePng(element: HTMLElement, filename: string): Promise<void> {
   downloadBlob(`${filename}.png`, await chartImage(element, 'png'));
 }
 
-/** A drawn chart as a file: a PNG is on the page's own background, with what is painted below it. */
+/** A drawn chart as a file: a PNG has the page's background and the painted canvas. */
 export async function chartImage(element: HTMLElement, format: 'png' | 'svg'): Promise<Blob> {
   const { clientWidth: width, clientHeight: height } = element;
   const plotly = await loadPlotly();

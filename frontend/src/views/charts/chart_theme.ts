@@ -1,6 +1,6 @@
 import type { Layout } from '../../lib/plotly';
 
-/** The page's colours for what draws by itself (Plotly, canvases): read from the CSS variables in force. */
+/** The page's colours for Plotly and canvases: read from the current CSS variables. */
 export type ChartColours = Record<
   | 'surface'
   | 'sunken'
@@ -38,7 +38,7 @@ const NAMES = [
   'inf-fill',
 ] as const;
 
-/** @param _theme the theme in force: named so that callers ask again when it changes */
+/** @param _theme the current theme: a parameter so that callers depend on it */
 export function chartColours(_theme: string): ChartColours {
   const style = getComputedStyle(document.documentElement);
   return Object.fromEntries(NAMES.map((name) => [name, longHex(style.getPropertyValue(`--${name}`).trim())])) as ChartColours;
@@ -57,7 +57,7 @@ export function faded(colour: string, opacity: number): string {
   return colour + alpha;
 }
 
-/** What all charts share: no frame, small type, quiet grid. */
+/** Common layout of all charts: no frame, small type, subtle grid. */
 export function baseLayout(colours: ChartColours): Layout {
   return {
     paper_bgcolor: 'rgba(0,0,0,0)',

@@ -4,7 +4,7 @@ import type { ComparedHistory, ComparedName } from '../../model/charts/compared_
 import { axis, baseLayout, type ChartColours, caption, stepAxis, stepLine } from './chart_theme';
 import { course, hasDots } from './history_chart';
 
-/** Histories of several tensors by one statistic: over each other, or below each other with an axis of their own. */
+/** Histories of several tensors by one statistic: overlaid, or stacked with an axis each. */
 export interface CompareOptions {
   histories: readonly ComparedHistory[];
   statistic: ComparedName;
@@ -13,13 +13,13 @@ export interface CompareOptions {
   lines: readonly string[];
 }
 
-/** How the values of a history stand on its axis. */
+/** How values are mapped to the axis. */
 interface CompareScale {
   unit: ChartUnit;
   log: SignedLog | null;
 }
 
-/** One for each history; one for all where they share an axis. */
+/** One per history; one for all if they share an axis. */
 function compareScales({ histories, statistic, log, multiples }: CompareOptions): CompareScale[] {
   const scaleOf = (columns: readonly (readonly number[])[]): CompareScale => {
     const unit = chartUnit(columns);

@@ -5,7 +5,7 @@ import { ridgeExtent, ridges, stepOutline } from '../../model/charts/histogram_s
 import type { HistogramRow } from '../../model/wire/answers';
 import { axis, baseLayout, type ChartColours, faded } from './chart_theme';
 
-/** The axis of values, with its own ticks where it is not linear. */
+/** The value axis, with custom ticks if it is not linear. */
 export function valueAxis(colours: ChartColours, values: HistogramAxis, more: Layout = {}): Layout {
   const span = [values.at[0], values.at[values.at.length - 1]];
   const ticks =
@@ -22,7 +22,7 @@ export function heightAxis(colours: ChartColours, { scale }: HistogramAxis, more
   return axis(colours, { title: { text: title, standoff: 4 }, tickformat: '~s', ...more });
 }
 
-/** Stripes where empty decades are cut out of the axis of values. */
+/** Stripes where empty decades are cut out of the value axis. */
 export function breakShapes({ breaks }: HistogramAxis, colours: ChartColours): Layout[] {
   const line = { color: colours['text-3'], width: 1, dash: 'dot' };
   return breaks.flatMap(({ from, to }) =>

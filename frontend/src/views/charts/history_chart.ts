@@ -3,10 +3,10 @@ import { type ChartUnit, chartUnit, countTick, logTicks, type SignedLog, signedL
 import { alone, drawnOrder, type HistorySeries, inOrder, outline, type QuantileSeries } from '../../model/charts/history_series';
 import { axis, baseLayout, type ChartColours, caption, faded, stepAxis, stepLine } from './chart_theme';
 
-/** What the first chart shows: exact extremes and mean, or quantiles out of the histograms. */
+/** Content of the first chart: exact extremes and mean, or quantiles from the histograms. */
 export type Spread = { kind: 'spread' } | { kind: 'quantiles'; quantiles: QuantileSeries };
 
-/** How values stand on the axes: in which unit, and logarithmically on both sides of zero or (null) at their value. */
+/** Mapping of values to axes: the unit, and symlog or (null) linear. */
 interface SpreadScale {
   unit: ChartUnit;
   log: SignedLog | null;
@@ -42,7 +42,7 @@ export function historyTraces(series: HistorySeries, spread: Spread, scale: Spre
   ];
 }
 
-/** As `lineOf`, for what bounds a band. */
+/** As `lineOf`, for the bounds of a band. */
 function edgeOf(step: number[], scale: SpreadScale, { accent }: ChartColours) {
   const line = lineOf(step, scale);
   return (name: string, y: number[]) => line(name, y, accent, { line: { width: 1, color: faded(accent, 0.55) } }, false);
@@ -96,7 +96,7 @@ function band(step: number[], low: number[], high: number[], opacity: number, sc
 /** On the axes of shares and counts. */
 const AS_THEY_ARE: SpreadScale = { unit: chartUnit([]), log: null, sizes: [] };
 
-/** Lines over some steps; what is read off is the number itself, wherever the scale puts it. */
+/** Lines over steps; hovering shows the number itself, for any scale. */
 function lineOf(step: number[], scale: SpreadScale = AS_THEY_ARE) {
   return (name: string, y: number[], colour: string, more: Trace = {}, dots = hasDots(step)): Trace => ({
     ...course(step, placed(y, scale), y, colour, dots),
@@ -133,7 +133,7 @@ interface HistoryLayoutOptions {
   spread: Spread['kind'];
   /** Whether any element is finite; without one there is nothing to measure an axis by. */
   finite: boolean;
-  /** Highest count of NaN and Inf; the axis of counts is left out where there are none. */
+  /** Highest count of NaN and Inf; without any, there is no axis of counts. */
   bad: number;
 }
 
@@ -197,8 +197,10 @@ const FEW_STEPS = 40;
 
 export const hasDots = (steps: readonly number[]) => steps.length < FEW_STEPS;
 
-/** A line over steps that ends where steps are missing; what no line reaches is a dot.
- * @param y where it is drawn. values: what is read off. dots: at every step */
+/**
+ * A line over steps with gaps at missing steps; isolated points are dots. @param y drawn positions. values: for hovering. dots: at every
+ * step
+ */
 export function course(steps: readonly number[], y: readonly number[], values: readonly number[], colour: string, dots: boolean): Trace {
   const order = drawnOrder(steps);
   const drawn = inOrder(order, y);

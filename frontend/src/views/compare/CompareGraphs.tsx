@@ -20,7 +20,7 @@ import { Failure } from '../kit/Message';
 import { showDifference } from './CompareTable';
 import { Pairing } from './Pairing';
 
-/** The graph of A, coloured by the difference; beside it that of B, where the partner of what is selected is shown. */
+/** The graph of A, coloured by the difference, beside that of B with the partner of the selected node. */
 export function CompareGraphs({ both }: { both: boolean }) {
   const [inB, setInB] = useState<string | null>(null);
   const [a, b] = [graph.data.value, otherGraph.data.value];
@@ -55,13 +55,13 @@ export function CompareGraphs({ both }: { both: boolean }) {
   );
 }
 
-/** `A: run`, and the worker where the run has several. */
+/** `A: run`, and the worker if the run has several. */
 function sideName(name: string, side: ComparisonSide | undefined, workers: readonly WorkerEntry[] = []): string {
   if (!side) return name;
   return `${name}: ${visible(side.run)}${workers.length > 1 ? `, ${visible(workerName(side.worker, workers))}` : ''}`;
 }
 
-/** The graphs open where the difference begins, unless a compared tensor is selected already; without either, a graph of A that was compared. */
+/** The graphs open at the first divergence, unless a compared tensor is selected; without either, at a compared graph of A. */
 function showFirst(): void {
   const result = comparison.data.value?.comparison;
   const shown = selectedDifference.value ?? result?.first?.difference;
@@ -70,7 +70,7 @@ function showFirst(): void {
   else if (!shown && found && result?.graphs.every((pair) => pair.a !== graphId.value)) chooseGraph(found.a);
 }
 
-/** What the colours mean, above both graphs, where it hides nothing of them. */
+/** The legend, above both graphs. */
 function Legend() {
   const counts = Array<number>(VERDICTS.length + 1).fill(0);
   for (const verdict of sideColours.value.a.verdicts) counts[verdict] = (counts[verdict] ?? 0) + 1;
@@ -94,7 +94,7 @@ interface SideProps {
   onSelect: (node: string | null) => void;
 }
 
-/** One graph; what is opened and traced in it is its own. */
+/** One graph, with separate expanded scopes and traces. */
 function Side({ name, graph, colour, selected, onSelect }: SideProps) {
   const [ungrouped, setUngrouped] = useState<readonly string[]>([]);
   const [trace, setTrace] = useState<Trace | null>(null);

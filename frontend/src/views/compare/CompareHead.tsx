@@ -11,7 +11,7 @@ import { namesOfRuns, runDetail, runId, runName, runs, workerId } from '../../st
 import { step } from '../../state/steps';
 import { Select, Switch } from '../kit/Button';
 
-/** What is compared: run A and its worker are the page's, run B with its worker and the steps are chosen here. */
+/** The compared sides: run A and its worker are the page's; run B, its worker and the steps are chosen here. */
 export function CompareHead() {
   return (
     <div class="compare-head">
@@ -109,11 +109,11 @@ interface WorkerSelectProps {
   workers: readonly WorkerEntry[];
   chosen: string | null;
   choose: (worker: string | null) => void;
-  /** What stands for no choice. */
+  /** Label of the default choice. */
   none: string;
 }
 
-/** Which worker of a run is compared; nothing where there is one only, unless another one was asked for. */
+/** The compared worker of a run; nothing if there is only one, unless another one was requested. */
 function WorkerSelect({ side, workers, chosen, choose, none }: WorkerSelectProps) {
   const lost = chosen !== null && !workers.some((worker) => worker.id === chosen);
   if (workers.length < 2 && !lost) return null;

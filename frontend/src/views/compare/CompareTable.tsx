@@ -20,7 +20,7 @@ import { ScopePart } from '../kit/LongName';
 const ROW = 28;
 /** Columns of numbers are as wide as their titles, in px. */
 const [NARROWEST, LETTER, MARGINS] = [92, 7, 30];
-/** The largest distances stand beside the verdict, in view on narrow screens, too. */
+/** The largest distances are next to the verdict, visible on narrow screens, too. */
 const [FOREMOST, OTHERS] = [METRIC_COLUMNS.slice(0, 2), METRIC_COLUMNS.slice(2)];
 const NAMES = [
   { sort: 'tensor', label: 'Tensor' },
@@ -164,7 +164,7 @@ function Metric({ row, id }: { row: TensorDifference; id: MetricId }) {
   );
 }
 
-/** Selects a compared tensor, in its graph and at its visit; also its step, unless that chooses what is compared. */
+/** Selects a compared tensor with its graph and iteration; also its step, unless the step selects the comparison. */
 export function showDifference(row: TensorDifference): void {
   batch(() => {
     const result = comparison.data.value?.comparison;

@@ -21,7 +21,7 @@ const SHOWN = [
 
 const shown = signal<(typeof SHOWN)[number]['value']>('table');
 
-/** Two runs side by side: whether they agree up to rounding, where the difference begins, and every tensor's distances. */
+/** Two runs side by side: whether they match within rounding, the first divergence, and every tensor's distances. */
 export function CompareView() {
   return (
     <div class="pane-body compare" data-testid="compare">
@@ -102,7 +102,7 @@ function Lost({ called }: { called: string }) {
   );
 }
 
-/** The workers that an address asked for, of either side or both. */
+/** The workers requested by an address, for either side or both. */
 function LostWorkers() {
   const [a, b] = [ownWorkerMissing.value, otherWorkerMissing.value];
   return (
@@ -202,7 +202,7 @@ function Nodes({ side, nodes }: { side: string; nodes: readonly UnmatchedNode[] 
   );
 }
 
-/** Where the difference begins, why, what it takes, and the lines that made it. */
+/** The first divergence: where, why, its inputs and source lines. */
 function FirstDivergence({ first }: { first: NonNullable<Comparison['first']> }) {
   const entry = first.difference;
   const earlier = earlierThan(entry, comparison.data.value?.rows ?? []);

@@ -117,7 +117,7 @@ function Slice({ axis, extent, value, choose }: SliceProps) {
   );
 }
 
-/** Limits only where they are in order: of equal tensors they are not. */
+/** Limits only if they are ordered: those of equal tensors are not. */
 function range(low: number, high: number): Query {
   return low < high && Number.isFinite(high) ? { low, high } : {};
 }

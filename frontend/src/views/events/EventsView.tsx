@@ -6,7 +6,7 @@ import { SampleSearch } from './SampleSearch';
 import { StepCard } from './StepCard';
 import { TriggerCard } from './TriggerCard';
 
-/** What happened besides snapshots: what fed the current step, which triggers fired, which steps saw a file, what was watched when. */
+/** Events of the run: samples of the current step, fired triggers, steps that used a file, and capture rules. */
 export function EventsView() {
   const fired = triggers.value;
   return (
@@ -38,7 +38,7 @@ function NoTriggers() {
   );
 }
 
-/** What was kept from which step on, and watch files that were refused. */
+/** Active capture rules from each step on, and refused watch files. */
 function WatchList({ changes }: { changes: readonly WatchChange[] }) {
   return (
     <section class="event-section" aria-label="Watches" data-testid="watches">

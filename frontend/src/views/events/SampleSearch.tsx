@@ -19,9 +19,9 @@ export function SampleSearch() {
   const { data, error } = samplesFound;
   const section = useRef<HTMLElement>(null);
   const sought = chosenSample.value;
-  // What stands above has its height then.
+  // The content above has its final height then.
   const settled = data.value !== null && batch.data.value !== null;
-  // Whoever comes with something to look for, or asks for a file of the batch above, wants to see the answer.
+  // Scroll to the result of a search in the address, or of a click on a file above.
   useEffect(() => {
     const page = section.current?.parentElement;
     if (page && section.current && sampleSearch.peek() !== '') page.scrollTop = section.current.offsetTop;

@@ -4,7 +4,7 @@ import { showLine } from '../../state/graph/source';
 import { goTo } from '../../state/selection';
 import { goToStep, step } from '../../state/steps';
 
-/** One firing: what fired, when, about which tensor, from which line, on which inputs, and which steps before it were kept. */
+/** One firing: trigger, step, tensor, source line, inputs, and the earlier steps that were stored. */
 export function TriggerCard({ trigger }: { trigger: Trigger }) {
   const { tensor, source, inputs } = trigger;
   return (

@@ -6,7 +6,7 @@ import type { GraphView } from './canvas/graph_view';
 const WIDTH = 250;
 const ROW = 28;
 
-/** The menu of an entity, where it was asked for. It has the focus while it is open, and gives it back. */
+/** The menu of an entity, at the pointer. It takes the focus while it is open, and returns it. */
 export function GraphMenu({ model, onDone }: { model: GraphView; onDone: () => void }) {
   const root = useRef<HTMLDivElement>(null);
   const menu = model.menu.value;

@@ -36,7 +36,7 @@ interface GraphPaneProps {
   readonly selected: string | null;
   readonly colour: ColourBy;
   readonly theme: 'light' | 'dark';
-  /** What the graph is of, for pictures of it: run, graph, step. */
+  /** Run, graph and step, for exported pictures. */
   readonly subject: readonly string[];
   /** Names with a star, as `selected`. */
   readonly bookmarks?: readonly string[];
@@ -46,26 +46,26 @@ interface GraphPaneProps {
   readonly trends?: NodeTrends | null;
   readonly onTrends?: (graph: GraphData, rows: readonly number[]) => void;
   readonly onHover?: (name: string | null) => void;
-  /** Lends what the pane shows to the rest of the page; null when the pane goes. */
+  /** Gives the rest of the page access to the pane; null when it unmounts. */
   readonly onModel?: (model: GraphView | null) => void;
   /** Rows of nodes to mark, each leading to the next: how NaN went from its origin to the loss. */
   readonly chain: readonly number[];
   /** Paths of repeated blocks that are not grouped; `*` for all. */
   readonly ungrouped: readonly string[];
   readonly trace: Trace | null;
-  /** Where a path begins that has no end yet. */
+  /** Start of a path without an end yet. */
   readonly pathStart: string | null;
   readonly onUngroup: (paths: readonly string[]) => void;
   /** A trace is started at a node or scope; null clears it. */
   readonly onTrace: (kind: TraceKind | null, name: string) => void;
   readonly onRetrace: (trace: Trace) => void;
-  /** The page shows what the colours mean, where it hides nothing. */
+  /** The page shows the legend itself. */
   readonly legendElsewhere?: boolean;
-  /** Scope paths to open when a graph is first shown (`*`: all); without it the pane opens what is informative. */
+  /** Scope paths to expand at first (`*`: all); without it the pane chooses. */
   readonly expandedScopes?: readonly string[];
   /** The opened scopes that have no opened scope in them (their ancestors are implied), or `['*']`; at most 200. */
   readonly onExpandedChange?: (scopes: readonly string[]) => void;
-  /** All of what is open is about to change: "back" is to lead to the current view. */
+  /** Called before all expanded scopes change, to add a history entry. */
   readonly onLeave?: () => void;
 }
 
@@ -146,7 +146,7 @@ function useScreen(model: GraphView, surface: Reference<HTMLDivElement>, canvase
 
 const NONE: readonly string[] = [];
 
-/** Tells the model what the page shows. The scopes to open matter only when a graph comes. */
+/** Passes the page's state to the view. The scopes to expand matter only for a new graph. */
 function useShown(model: GraphView, props: GraphPaneProps): void {
   const { graph, overlay, selected, colour, theme, chain, ungrouped, trace, pathStart, expandedScopes, trends, bookmarks = NONE } = props;
   const { kind, statistic, range, verdicts } = colour;
@@ -244,7 +244,7 @@ function Minimap({ model, canvas }: { model: GraphView; canvas: Ref<HTMLCanvasEl
 
 const NO_ROWS = new Int32Array(0);
 
-/** What is under the pointer, beside the pointer. */
+/** Tooltip at the pointer. */
 function Tooltip({ model, hover }: { model: GraphView; hover: Hover }) {
   const { drawing, overlay } = model;
   const health = model.colouring.value?.health;

@@ -5,7 +5,7 @@ import type { Legend, LegendItem } from '../../render/colouring';
 import type { BoxStyle } from '../../render/theme';
 import { legendOpen, toggleLegend } from '../../state/page/ui';
 
-/** What the colours mean, in the graph's lower left corner. */
+/** Legend in the graph's lower left corner. */
 export function LegendBox({ legend, lines }: { legend: Legend; lines: NodeTrends | null }) {
   const open = legendOpen.value;
   return (
@@ -62,7 +62,7 @@ function Scale({ legend }: { legend: Extract<Legend, { kind: 'scale' }> }) {
     const left = Math.max(EDGE, Math.min(WIDTH - EDGE - width, x - width / 2));
     return { x, label, left, right: left + width };
   });
-  // Long numbers: every other one, so that none touches the next.
+  // With long numbers, every other one, so that none touch.
   const roomy = labels.every(({ left }, i) => i === 0 || left >= labels[i - 1]!.right + GAP);
   return (
     <>
@@ -96,7 +96,7 @@ function Scale({ legend }: { legend: Extract<Legend, { kind: 'scale' }> }) {
   );
 }
 
-/** What the lines in the nodes show, while there are any. */
+/** Legend of the trends in nodes, if there are any. */
 function Lines({ trends: { statistic, first, last } }: { trends: NodeTrends }) {
   return (
     <div class="graph-legend-note graph-legend-lines" title={`Sparklines: steps ${first}–${last}`}>

@@ -13,7 +13,7 @@ import { ToolButton } from './ToolButton';
 
 interface PictureMenuProps {
   model: GraphView;
-  /** What the graph is of: run, graph, step. */
+  /** Run, graph and step of the graph. */
   subject: readonly string[];
 }
 
@@ -43,10 +43,10 @@ export function PictureMenu({ model, subject }: PictureMenuProps) {
 
 interface Job {
   readonly busy: boolean;
-  /** What part of the file is made. */
+  /** Progress of the file. */
   readonly share: Signal<number>;
   readonly error: string;
-  /** How it stands, for screen readers. */
+  /** Progress for screen readers. */
   readonly message: string;
   start(picture: Picture, settings: PictureSettings): Promise<void>;
   cancel(): void;
@@ -111,7 +111,7 @@ function Choices({ model, subject, job }: PictureMenuProps & { job: Job }) {
   const { drawing } = model;
   const colouring = model.colouring.value;
   if (!drawing || !colouring) return null;
-  // Made when it is asked for: the view may move while the menu is open.
+  // Planned on demand: the view may move while the menu is open.
   const picture = () => new Picture(model, drawing, settings, [...subject, `colours: ${colouring.legend.title}`].join(' · '));
   return (
     <div class="picture-menu">
@@ -151,7 +151,7 @@ function Choices({ model, subject, job }: PictureMenuProps & { job: Job }) {
   );
 }
 
-/** Apart, because it changes often. `onGone`: when it goes with the focus in it. */
+/** A separate component, because it changes often. `onGone`: called if it unmounts with the focus. */
 function Progress({ job, onGone }: { job: Job; onGone: () => void }) {
   const row = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {

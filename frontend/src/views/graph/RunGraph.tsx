@@ -25,7 +25,7 @@ import { NothingCaptured } from '../shell/NothingCaptured';
 import { currentGraphView } from './canvas/navigation';
 import { GraphPane } from './GraphPane';
 
-/** The graph view: the graph, below what is to be said of its colours. */
+/** The graph view, below messages about its colouring. */
 export function GraphView() {
   return (
     <>
@@ -112,7 +112,7 @@ export function ChainSwitch() {
   );
 }
 
-/** What each graph opens by itself; that need not be in the address. */
+/** Scopes that each graph expands automatically, which the address omits. */
 const opensByItself = new Map<string, readonly string[]>();
 
 /** The open scopes as the graph reported them last: others come from the address, as "back" leads there. */
@@ -124,7 +124,7 @@ function keepOpenScopes(id: string, scopes: readonly string[]): void {
   openScopes.value = reported;
 }
 
-/** Has the current graph open what the address asks for; one that is on its way is given that when it comes. */
+/** Expands the scopes in the address; a loading graph gets them when it arrives. */
 function followAddress(): void {
   const [scopes, id] = [openScopes.value, drawnGraph.peek()?.id];
   if (scopes === reported || id === undefined || graph.data.peek()?.id !== graphId.peek()) return;
@@ -132,7 +132,7 @@ function followAddress(): void {
   if (wanted) currentGraphView.peek()?.reopen(wanted);
 }
 
-/** Above a graph without numbers: that the chosen worker captured nothing of it, as where each worker has a graph of its own. */
+/** Above a graph without numbers: the chosen worker captured nothing of it, e.g. because each worker has its own graph. */
 export function WorkerNotice() {
   const [detail, worker, shown] = [runDetail.value, workerId.value, overlay.data.value];
   if (detail === null || worker === null || shown === null || shown.count > 0) return null;
@@ -155,7 +155,7 @@ export function WorkerNotice() {
   );
 }
 
-/** Above a graph that is to be coloured by the difference and is not: that it is being compared, or where it is said why not. */
+/** Above a graph without the requested colouring by difference: that the comparison is running, or why there is none. */
 function DifferenceNotice() {
   if (colourBy.value.kind !== 'difference' || comparison.data.value?.comparison || runDetail.value === null) return null;
   const busy = comparison.loading.value || isOtherSought.value || isOtherWorkerSought.value;

@@ -73,7 +73,7 @@ interface Draft {
   readonly text: string;
   /** Something is typed: it is searched for once typing stops. */
   readonly type: (text: string) => void;
-  /** Searches for it at once; false where more was typed before the end. */
+  /** Searches at once; false if more text was typed before the end. */
   readonly search: (text: string) => Promise<boolean>;
 }
 
@@ -82,7 +82,7 @@ function useDraft(model: GraphView): Draft {
   const timer = useRef(0);
   const own = useRef('');
   const searched = model.finder.text.value;
-  // Searched or cleared from outside (the palette, Esc on the graph, another graph): follow. After a search of its own more may have been typed already.
+  // Follows searches from outside (the palette, Esc on the graph, another graph). After its own search more text may already be typed.
   useEffect(() => {
     if (searched === own.current || own.current === model.finder.asked) return;
     clearTimeout(timer.current);
@@ -103,7 +103,7 @@ function useDraft(model: GraphView): Draft {
   return { text, type, search: now };
 }
 
-/** What was searched for is searched again when more becomes known of it: lines of the program, problems. */
+/** Repeats the search when more is known: source lines, problems. */
 function useNews(model: GraphView): void {
   const facts = runFacts.value;
   useEffect(() => model.searchAgain(/is:|problem:|source:|\.(py|ipynb)/i), [facts, model]);
@@ -121,7 +121,7 @@ function takeExample(text: string, draft: Draft): void {
 const PALETTE_KEY = keyName('Ctrl+K');
 const PALETTE_LABEL = `${PALETTE_KEY}: find anything: commands, nodes, lines, problems`;
 
-/** A quiet way to the command palette, for those who do not know its key. */
+/** A subtle link to the command palette, for users who do not know its key. */
 function PaletteHint() {
   return (
     <button
@@ -129,7 +129,7 @@ function PaletteHint() {
       class="graph-hint"
       aria-label={PALETTE_LABEL}
       title={PALETTE_LABEL}
-      tabIndex={-1} // Tab goes on to the tools; by keys it is the key that it names
+      tabIndex={-1} // Tab continues to the tools; keyboard users have the key itself
       data-testid="palette-hint"
       onClick={() => {
         paletteOpen.value = true;
@@ -226,7 +226,9 @@ interface SearchSheetProps {
   onDone: () => void;
 }
 
-/** Below the empty box: what one can search for, with examples that this graph has hits for. A click takes one, the arrow keys go to them. */
+/**
+ * Below the empty box: possible searches, with examples that have hits in this graph. A click selects one, arrow keys move between them.
+ */
 function SearchSheet({ model, onChoose, onDone }: SearchSheetProps) {
   const { drawing } = model;
   const list = useRef<HTMLUListElement>(null);

@@ -10,7 +10,7 @@ import { GraphIcon } from './ToolButton';
 /** A list that a browser draws at once; it moves on with the current node. */
 const LISTED = 200;
 
-/** The nodes of a trace to step through, over the graph; or where a path begins that has no end yet. */
+/** The nodes of a trace, above the graph, or the start of a path without an end yet. */
 export function TraceCard({ model }: { model: GraphView }) {
   const found = model.tracer.found.value;
   const start = model.pathStart.value;

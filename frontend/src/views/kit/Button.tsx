@@ -11,7 +11,7 @@ interface IconButtonProps {
   testid?: string;
 }
 
-/** A button that is only an icon; its label is what a screen reader says and the tooltip shows. */
+/** A button with only an icon; its label is for screen readers and the tooltip. */
 export function IconButton({ icon, label, onClick, pressed, disabled, small, testid }: IconButtonProps) {
   return (
     <button

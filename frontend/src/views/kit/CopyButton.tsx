@@ -4,7 +4,7 @@ import { Icon, type IconName } from './Icon';
 
 /** Copies `text`; a tick says for a moment that it did. */
 interface CopyProps {
-  /** What is copied; a function where it is only known when it is wanted. */
+  /** The text to copy; a function if it is only known on demand. */
   text: string | (() => string);
   label: string;
   icon?: IconName;

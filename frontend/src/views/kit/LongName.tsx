@@ -3,7 +3,7 @@ import { visible } from '../../lib/text/visible_text';
 /** Runs of one study differ at the end of their names: so much of it stays. */
 const END = 14;
 
-/** A name of which the middle gives way where there is no room for all of it. */
+/** A name whose middle is shortened if there is not enough room. */
 export function LongName({ name }: { name: string }) {
   const letters = [...name]; // not halves of them
   const cut = Math.max(0, letters.length - END);
@@ -33,7 +33,7 @@ interface CutPathProps {
 
 const NONE: ReadonlySet<number> = new Set();
 
-/** A path of which the scope gives way at its end where there is no room: all begin at the same edge, and the last part, which tells them apart, stays. */
+/** A path whose scope is shortened at its end: all start at the same edge, and the last part stays complete. */
 export function CutPath({ path, marked = NONE, class: name = '' }: CutPathProps) {
   const cut = path.lastIndexOf('/') + 1;
   return (

@@ -13,7 +13,7 @@ interface MessageProps {
   testid?: string;
 }
 
-/** What a pane says where it has nothing to show: what is so, and what to do next. */
+/** Message of an empty pane: the reason, and what to do next. */
 export function Message({ title, children, testid }: MessageProps) {
   return (
     <div class="message" data-testid={testid}>
@@ -36,7 +36,7 @@ export function Failure({ error, retry }: { error: Error; retry: () => void }) {
   );
 }
 
-/** What the server says about a way out; names that it proposes lead there. */
+/** The server's hint; names that it suggests are links. */
 function Hint({ text }: { text: string }) {
   return (
     <p>
@@ -81,7 +81,7 @@ export function AnalysisProgress({ what, progress }: { what: string; progress: P
 
 const DAMAGE_LISTED = 3;
 
-/** What could not be read, and is missing in the answer below; nothing where all was read. */
+/** Data that could not be read, and are missing below; nothing if all was read. */
 export function Damage({ sentences = [] }: { sentences?: readonly string[] | undefined }) {
   if (sentences.length === 0) return null;
   const more = sentences.length - DAMAGE_LISTED;

@@ -63,7 +63,7 @@ export function Popover({ trigger, children, label, end, className }: PopoverPro
 /** Pixels between a panel and the edge of the window. */
 const MARGIN = 8;
 
-/** Moves a panel that would stick out of the window sideways, and above its button where there is more room. */
+/** Moves a panel that would exceed the window sideways, and above its button if there is more room. */
 function keepInWindow(panel: HTMLElement, anchor: HTMLElement): void {
   const [box, button] = [panel.getBoundingClientRect(), anchor.getBoundingClientRect()];
   const [width, height] = [window.innerWidth, window.innerHeight];
@@ -75,7 +75,7 @@ function keepInWindow(panel: HTMLElement, anchor: HTMLElement): void {
   panel.style.maxHeight = `${Math.max(above, below)}px`;
 }
 
-/** Where a control goes that has the focus, the one that takes its place has it: else keys would mean the page. */
+/** If a focused control is replaced, the replacement gets the focus; otherwise keys would act on the page. */
 function holdFocus(root: HTMLElement): () => void {
   let at = 0;
   const note = () => {

@@ -1,6 +1,9 @@
 import { type CutWord, cutLongWords, splitDirections } from '../../lib/text/visible_text';
 
-/** A sentence or a name: of overlong words in it the middle is not drawn. The tooltip has the whole word, and so has what is copied. Words that run from right to left leave the order of what is around them. */
+/**
+ * A sentence or a name whose overlong words are shortened in the middle. The tooltip and the clipboard have the whole word. Right-to-left
+ * words do not reorder the text around them.
+ */
 export function Prose({ text }: { text: string }) {
   return (
     <>{cutLongWords(text).map((part, i) => (typeof part === 'string' ? <Isolated key={i} text={part} /> : <Cut key={i} word={part} />))}</>

@@ -3,7 +3,7 @@ import type { ComponentType } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Message } from './Message';
 
-/** Parts of the page in a file of their own: fetched when the first of them is shown, or `load` is called. */
+/** Parts of the page in separate files: loaded when one of them is first shown, or by `load`. */
 export class LazyParts<T extends object> {
   private readonly loaded = signal<T | null>(null);
   private readonly failed = signal(false);

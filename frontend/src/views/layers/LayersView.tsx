@@ -71,7 +71,7 @@ export function LayersView() {
   );
 }
 
-/** The canvas on show, for who saves it. */
+/** The current canvas, for export. */
 export const layersOnShow = signal<LayersCanvas | null>(null);
 
 const hover = signal<{ card: PlacedCard; x: number; y: number } | null>(null);
@@ -164,7 +164,7 @@ function label(): string {
   return `Layers of ${graph.data.value?.name ?? 'the graph'}, ${counted(cards, 'card')}. Use arrow keys to move between cards, and Enter to expand a block or show the ops of a layer.`;
 }
 
-/** What is drawn in the cards, and what their colours mean. */
+/** Data drawn in the cards, and the legend. */
 function useData() {
   const [level, items, shade, names, now] = [layerLevel.value, shownItems.value, cardColour.value, theme.value, step.value];
   const [statistics, histograms, trends, found] = [
@@ -291,7 +291,7 @@ function announcement(key: string): string {
   return [item.title, item.className, shapeText(item, statistics), measuresText(statistics)].filter(Boolean).join(', ');
 }
 
-/** What is under the pointer, beside it. */
+/** Tooltip at the pointer. */
 function Tooltip({ card, x, y }: { card: PlacedCard; x: number; y: number }) {
   const { item } = card;
   const statistics = itemStatistics(item);

@@ -1,4 +1,4 @@
-/** The canvas of the layer view: where the camera is, what is under the pointer, what arrow keys lead to. */
+/** The canvas of the layer view: camera, hit testing, targets of arrow keys. */
 
 import { type CardPicture, FRAME_TITLE, type PlacedCard, placeCards } from '../../layout/card_layout';
 import { FOLDING } from '../../layout/layered/layered_input';
@@ -27,7 +27,7 @@ const TOOLS = 58;
 /** Around a saved picture, and how many pixels it has at most on a side. */
 const MARGIN = 16;
 const MOST_PIXELS = 8192;
-/** The facts of the model and the legend stand on the left, this wide. */
+/** Width of the model facts and the legend on the left. */
 const FACTS = 236;
 /** In a view no wider than this layers begin below the facts, which are this high there. */
 const NARROW = 720;
@@ -39,7 +39,7 @@ const LEGEND_TITLE = 42;
 const LEGEND_HEIGHT = 66;
 const EDGE = 20;
 
-/** What happens on the canvas, for the page. */
+/** Events of the canvas, for the page. */
 export interface LayersEvents {
   select(key: string | null): void;
   /** A double click or Enter. */
@@ -98,7 +98,7 @@ export class LayersCanvas {
     return this.viewport.flying || this.requested !== 0;
   }
 
-  /** Shows other cards; what is selected stays where it is on the screen. */
+  /** Shows other cards; the selection stays in place on the screen. */
   setLevel(level: Level | null, bare: boolean): void {
     if (level === this.level && bare === this.bare) return;
     const held = this.held();
@@ -113,7 +113,7 @@ export class LayersCanvas {
     this.request();
   }
 
-  /** Long chains are cut into columns that fit what is seen of them at once. */
+  /** Long chains are cut into columns that fit the view. */
   private place(): void {
     const { level, bare } = this;
     const { width, height } = this.viewport.view;
@@ -125,7 +125,7 @@ export class LayersCanvas {
     this.picture = level ? placeCards(level, (item) => cardSize(item, bare), folding) : EMPTY;
   }
 
-  /** Width of what covers the view's left side. */
+  /** Width covered on the view's left side. */
   private get facts(): number {
     return this.viewport.view.width > NARROW ? FACTS : 0;
   }
@@ -150,7 +150,7 @@ export class LayersCanvas {
     if (this.picture.width > 0) this.viewport.flyTo(this.whole());
   }
 
-  /** All of it, beside the facts and the legend on the left where they would cover it and there is room; else between them. */
+  /** Everything, right of the facts and the legend if they would cover it and there is room. */
   private whole(): Camera {
     const { view } = this.viewport;
     if (view.width < COLUMNS) {
@@ -170,7 +170,7 @@ export class LayersCanvas {
     return { ...between, y: between.y - (FACTS_HEIGHT - LEGEND_HEIGHT) / 2 / between.zoom };
   }
 
-  /** Where a card is on the page; null where it is not drawn. */
+  /** Position of a card on the page; null if it is not drawn. */
   boxOf(key: string): Rect | null {
     const card = this.find(key);
     if (!card) return null;
@@ -232,7 +232,7 @@ export class LayersCanvas {
     return { x: 0, y: 0, width: this.picture.width, height: this.picture.height };
   }
 
-  /** All of it, or, where that would be too small to read, its beginning. */
+  /** Everything, or, if that would be unreadable, its beginning. */
   private look(): void {
     if (this.viewport.view.width === 0 || this.picture.width === 0) return;
     this.fitted = true;
@@ -292,7 +292,7 @@ export class LayersCanvas {
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
     this.viewport.resize({ width, height });
-    // Until somebody moves it, the picture follows what is beside it: bars and panels come after the first frame.
+    // Until the user moves it, the picture adapts to bars and panels, which appear after the first frame.
     if (!this.fitted || this.viewport.camera === this.looked) {
       this.place();
       this.look();

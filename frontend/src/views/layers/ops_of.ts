@@ -5,7 +5,7 @@ import { chosenLayer } from '../../state/page/choices';
 import { selectNode } from '../../state/selection';
 import { goToScope, withGraph } from '../graph/canvas/navigation';
 
-/** Shows the ops of a layer on the graph of ops: its scope, or its node where it has no scope of its own. */
+/** Shows the ops of a layer on the graph of ops: its scope, or its node if it has no scope. */
 export function opsOf(item: Item): void {
   const found = graphLayers.data.value;
   if (!found) return;
@@ -28,7 +28,7 @@ export function opsOf(item: Item): void {
   });
 }
 
-/** The display scope that holds most nodes of a layer: where one of its nodes' paths has the layer's own scopes. */
+/** The display scope with most nodes of a layer: one of their paths contains the layer's scopes. */
 function commonScope(paths: readonly string[], scope: string): string {
   const counts = new Map<string, number>();
   for (const path of paths) {

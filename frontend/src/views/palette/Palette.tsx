@@ -23,7 +23,7 @@ export function Palette() {
     const shown = dialog.current;
     shown?.showModal();
     return () => {
-      shown?.close(); // gives the focus back, which what was chosen may want for itself
+      shown?.close(); // returns the focus, which the chosen action may need
       then.current?.();
     };
   }, []);
@@ -111,7 +111,7 @@ interface Found {
   readonly of: string | null;
 }
 
-/** What a text finds; what was found before stays until it is known. */
+/** Results for a text; previous ones stay until they are known. */
 function useFound(text: string, onText: () => void): Found {
   const [found, setFound] = useState<Found>({ groups: [], of: null });
   const latest = useMemo(() => new LatestRequest(), []);
@@ -126,7 +126,7 @@ function useFound(text: string, onText: () => void): Found {
   return found;
 }
 
-/** Does what Enter asks for, once the list is that of the text: who types fast does not mean what was found before. */
+/** Runs the choice on Enter, once the list matches the text: fast typists do not mean previous results. */
 function useEntered(known: boolean, choose: () => void): (wanted: boolean) => void {
   const [wanted, setWanted] = useState(false);
   useEffect(() => {
@@ -139,7 +139,7 @@ function useEntered(known: boolean, choose: () => void): (wanted: boolean) => vo
 
 const PAGE = 8;
 
-/** Where a key leads to, around the ends; null for other keys. */
+/** Target of a key, cyclic; null for other keys. */
 function target(event: KeyboardEvent, active: number, count: number): number | null {
   if (count === 0 || event.altKey || event.metaKey) return null;
   const control = event.ctrlKey ? { n: 1, p: -1 }[event.key] : undefined; // as in editors and shells

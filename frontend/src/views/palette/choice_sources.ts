@@ -1,4 +1,4 @@
-/** What the command palette finds besides commands; a new kind of thing is one row. */
+/** Sources of the command palette besides commands; a new source is one row. */
 
 import { computed } from '@preact/signals';
 import type { DictColumn } from '../../lib/arrays/columns';
@@ -22,7 +22,7 @@ import { COMMAND_LISTS } from './palette_commands';
 /** One row of the palette. */
 export interface Choice {
   readonly text: string;
-  /** What it is remembered by where its text may be that of others, too. */
+  /** Key of a recent choice, if its text may not be unique. */
   readonly id?: string;
   readonly detail?: string;
   readonly key?: string;
@@ -37,15 +37,15 @@ export interface Source {
   readonly most: number;
   readonly texts: Texts;
   choice(row: number): Choice;
-  /** The row of an id, or of a text that has none; -1 for none. */
+  /** The row with an id, or with a text that has none; -1 for none. */
   rowOf(id: string): number;
-  /** What a whole text means, where it says so itself. */
+  /** The meaning of a whole text, if it is explicit. */
   asked?(text: string): Choice | null;
-  /** Why it has nothing of what a text asks for. */
+  /** Why there are no matches. */
   lacks?(text: string): string | null;
 }
 
-/** What tells a choice from all others of its source. */
+/** Unique key of a choice within its source. */
 export const idOf = ({ id, text }: Choice): string => id ?? text;
 
 /** A source of a list that is there. */
@@ -105,7 +105,7 @@ function valuesOf(group: string, field: string, column: DictColumn | undefined):
   return listed(group, 4, choices);
 }
 
-/** Files of the program, and their lines that made nodes. */
+/** Files of the program, and their lines that created nodes. */
 function lines(): Source {
   const map = sourceMap.data.value;
   const choices = sourceFiles.value.flatMap(({ file, nodes: count }): Choice[] => {
@@ -124,7 +124,7 @@ function lines(): Source {
   return { ...listed('Source', 5, choices), lacks };
 }
 
-/** What can only mean a file of a program, or a line. */
+/** Texts that can only mean a source file or line. */
 const PLACE = /\.(?:py|pyx|ipynb)\b|^\s*(?:source|lines?)\b/i;
 
 function problems(): Source {
@@ -173,8 +173,8 @@ const otherRuns = (): Source =>
     })),
   );
 
-/** In the order in which they stand where nothing tells them apart. */
+/** In the order for equal scores. */
 const KINDS = [commands, nodes, scopes, ops, layers, lines, problems, steps, otherRuns].map((source) => computed(source));
 
-/** What can be found now; made anew only where something changed. */
+/** Current sources; recomputed only on changes. */
 export const sources = computed<readonly Source[]>(() => KINDS.map((kind) => kind.value));

@@ -1,4 +1,4 @@
-/** What the palette lists for a text: groups of choices, those that fit best first. */
+/** The palette's list for a text: groups of choices, best matches first. */
 
 import { findFuzzy, fuzzyTerms, LETTER } from '../../model/search/fuzzy';
 import { recentChoices } from '../../state/page/preferences';
@@ -20,7 +20,7 @@ export interface Group {
 const MOST_RECENT = 6;
 /** Commands are few and meant for this; names of nodes are many. */
 const COMMAND_BONUS = 6;
-/** What fits that much worse than the best, or has fewer points a letter, is noise. */
+/** Matches this much worse than the best, or with fewer points per letter, are noise. */
 const WORTH = 0.65;
 const LEAST_A_LETTER = 0.75 * LETTER;
 
@@ -53,7 +53,7 @@ export async function findChoices(text: string, sources: readonly Source[], sign
   return [...groups.filter(({ choices }) => choices.length > 0), ...notes, inGraph(text.trim())];
 }
 
-/** The rows of one source, the best first; what the text itself asks for before all. */
+/** The rows of one source, the best first; explicit ones before all. */
 async function inSource(source: Source, text: string, terms: readonly string[], signal: AbortSignal): Promise<Scored[] | null> {
   const matches = await findFuzzy(source.texts, terms, source.most, signal);
   if (matches === null) return null;
@@ -66,7 +66,7 @@ async function inSource(source: Source, text: string, terms: readonly string[], 
   return [listed(asked, most), ...rows.filter(({ choice }) => choice.text !== asked.text)];
 }
 
-/** Without a text: what was chosen last, then all commands. */
+/** Without a text: recent choices, then all commands. */
 function atFirst(sources: readonly Source[]): Group[] {
   const recent = recentChoices.value.flatMap(([of, id]): Listed[] => {
     const source = sources.find(({ group }) => group === of);

@@ -1,4 +1,4 @@
-/** What the command palette can do: the keys of the page and of the graph, and what has no key. */
+/** Commands of the palette: the keys of the page and of the graph, and commands without keys. */
 
 import { copyText } from '../../lib/download';
 import { shareAddress } from '../../lib/host_page';
@@ -17,12 +17,12 @@ import { eventKey, KEYS, type KeyRow } from '../shell/page_keys';
 
 interface Command {
   readonly title: string;
-  /** What it is remembered by where its title may be that of others, too, and what tells them apart. */
+  /** Key of a recent command, if its title may not be unique. */
   readonly id?: string;
   readonly detail?: string;
   /** The key that does the same. */
   readonly key?: string;
-  /** Text to go on typing, for what needs more to be known; then it does nothing by itself. */
+  /** Text to continue typing, for commands with an argument; they do nothing by themselves. */
   readonly fill?: string;
   readonly run?: () => void;
 }
@@ -64,7 +64,7 @@ const graphKeys = (): Command[] =>
     }),
   );
 
-/** A row of several keys is a command for each that has a title of its own. */
+/** A row of several keys is one command per titled key. */
 function titled(keys: readonly string[], does: string, each: Readonly<Record<string, string>> | undefined) {
   if (each) return Object.entries(each).map(([key, title]) => ({ key, title }));
   return keys.length === 1 ? [{ key: keys[0]!, title: does }] : [];
@@ -88,7 +88,7 @@ function goTos(): Command[] {
   return commands;
 }
 
-/** The origin of NaN, else what rules hold to be worst, else the first tensor that is not finite; null where all is well. */
+/** The origin of NaN, else the worst finding, else the first non-finite tensor; null if all is well. */
 function worstProblem(): (() => void) | null {
   if (report.value?.origins[0]) return showNanPath;
   const finding = shownGroups.value[0]?.findings[0];

@@ -49,7 +49,7 @@ export function CompareHistories() {
   );
 }
 
-/** Says of which visits the histories are, where a step has several. */
+/** Names the iterations of the histories, if a step has several. */
 function VisitsTold({ histories }: { histories: readonly ComparedHistory[] }) {
   const several = histories.filter((history) => history.several).map(({ label }) => label);
   if (several.length === 0) return null;
@@ -91,7 +91,7 @@ function CompareChart({ histories, lines }: CompareProps) {
   );
 }
 
-/** The legend, which is the table of numbers too. */
+/** The legend, which is also the table of numbers. */
 function CompareNumbers({ histories, lines }: CompareProps) {
   const shown = COMPARED.slice(0, 5);
   return (
@@ -135,7 +135,7 @@ function CompareNumbers({ histories, lines }: CompareProps) {
 
 const numberText = (value: number) => (Number.isNaN(value) ? '–' : formatNumber(value, 3));
 
-/** What charts of histories share. */
+/** Common settings of charts of histories. */
 export function LogSwitch() {
   return (
     <Switch

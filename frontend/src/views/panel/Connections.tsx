@@ -101,7 +101,7 @@ function LayerLinks({ node }: { node: string }) {
   );
 }
 
-/** What the graph shows of a node's ways: all it depends on, all that depends on it, the paths to another node. */
+/** Traces of a node: upstream, downstream, paths to another node. */
 function TraceButtons({ node }: { node: string }) {
   const start = pathStart.value;
   const show = (kind: TraceKind) => () => {

@@ -144,7 +144,7 @@ function Ridgeline({ data, colours }: ChartProps) {
   );
 }
 
-/** All steps over one scale of counts, the current one among them even where it is thinned away. */
+/** All steps with one scale of counts, including the current one if it is thinned out. */
 function Outlines({ data, colours }: ChartProps) {
   const at = step.value;
   const scale = histogramScale.value;
@@ -166,7 +166,7 @@ function Outlines({ data, colours }: ChartProps) {
   );
 }
 
-/** The current step, before the outline of the first step where both have the same buckets. */
+/** The current step, in front of the outline of the first step if both have the same buckets. */
 function ThisStep({ data, colours }: ChartProps) {
   const at = step.value;
   const alone = stepHistogram.data.value;
@@ -188,7 +188,7 @@ function ThisStep({ data, colours }: ChartProps) {
   );
 }
 
-/** What a histogram tab says below its chart. */
+/** Text below the chart of a histogram tab. */
 function note(data: Histograms): string {
   const approximate = data.approximate ? 'Approximate: re-binned from log buckets. ' : '';
   if (histogramMode.value === 'step') return `${approximate}Outline: the first step.`;
@@ -205,7 +205,7 @@ function bucketLabels(data: Histograms): string[] {
   });
 }
 
-/** The way to those of the whole layer, or of the scope where there is no layer. */
+/** Link to the histograms of the whole layer, or of the scope. */
 function LayerHistograms() {
   const detail = node.data.value;
   if (detail === null) return null;

@@ -36,7 +36,7 @@ import { CopyButton } from '../kit/CopyButton';
 import { opsOf } from '../layers/ops_of';
 import { Sparkline } from '../table/Sparkline';
 
-/** The selected layer: what it is, what it hands on, its weights with their gradients and updates, and where it leads. */
+/** The selected layer: its facts, its output, its weights with gradients and updates, and links. */
 export function LayerPanel({ item }: { item: Item }) {
   const statistics = itemStatistics(item);
   const calls = graphLayers.data.value?.graph.layerCalls ?? [];
@@ -177,7 +177,7 @@ function Worst({ statistics }: { statistics: CardStatistics }) {
   );
 }
 
-/** The tensor of the layer with the largest magnitude, where all are finite. */
+/** The tensor of the layer with the largest magnitude, if all are finite. */
 function Largest({ item }: { item: Item }) {
   const found = graphLayers.data.value;
   if (!found || found.graph !== graph.data.value) return null;
@@ -398,7 +398,7 @@ function Neighbours({ title, items }: { title: string; items: readonly Item[] })
   );
 }
 
-/** The panel of what is selected in the layer view; null where nothing is. */
+/** The panel of the selection in the layer view; null without one. */
 export function SelectedLayer() {
   const item = selectedItem.value;
   return item && <LayerPanel item={item} />;

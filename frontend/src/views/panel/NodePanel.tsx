@@ -77,7 +77,7 @@ function PanelHeader({ name }: { name: string }) {
   const { scope, label } = splitScope(name);
   const detail = node.data.value?.name === name ? node.data.value : null;
   const maximised = panelMaximised.value;
-  // Their room is kept only as long as it is not known whether there are any.
+  // Their space is reserved only while it is unknown whether there are any.
   const bare = detail !== null && !detail.op_type && !detail.layer && !detail.device;
   return (
     <header class="panel-head">
@@ -155,7 +155,7 @@ function ComputedBadge() {
   );
 }
 
-/** Which output slot, and which visit within the step; nothing where there is one of each. */
+/** Menus for output slot and iteration; nothing if there is one of each. */
 function SnapshotPicker() {
   const outputs = node.data.value?.outputs ?? [];
   const current = selected.value;

@@ -5,7 +5,7 @@ import { Connections } from './Connections';
 import { SideBySide } from './SideBySide';
 import { SummarySection } from './SummarySection';
 
-/** The node at a glance: its numbers at this step, what it is connected to, its attributes. Enlarged, the pinned ones stand beside it. */
+/** Overview of a node: its numbers at this step, its connections, its attributes. If enlarged, pinned tensors are beside it. */
 export function OverviewTab() {
   const detail = node.data.value;
   if (sideBySide.value) return <SideBySide />;
@@ -22,7 +22,7 @@ export function OverviewTab() {
   );
 }
 
-/** What a node with a cryptic name is for, in words (FORMAT.md). */
+/** Purpose of a node with a cryptic name (FORMAT.md). */
 const MEANING = 'tensortap.meaning';
 
 function facts(detail: NonNullable<typeof node.data.value>): [string, string][] {

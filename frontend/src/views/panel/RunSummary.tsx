@@ -76,7 +76,7 @@ function hint(graphs: number): string {
   return 'Graph only: no tensors were captured. Tensors lists the likely causes.';
 }
 
-/** The problems, where they have no column of their own. */
+/** The problems, if they have no column. */
 function ProblemsHere() {
   if (problemCount.value + severeCount.value === 0) return null;
   return (
@@ -92,7 +92,7 @@ function ProblemsHere() {
   );
 }
 
-/** What the dump calls a fact, as a heading. */
+/** Heading for a fact of the dump. */
 const factName = (name: string): string => FACT_NAMES.get(name) ?? name.charAt(0).toUpperCase() + name.slice(1);
 const FACT_NAMES = new Map([
   ['watch', 'Capture rule'],
@@ -140,7 +140,7 @@ function Worker({ worker }: { worker: WorkerEntry }) {
   );
 }
 
-/** What happened at the current step: triggers that fired, and how many samples of which files fed it. */
+/** Events of the current step: fired triggers, and numbers of samples per file. */
 function StepSection() {
   const fired = triggersHere.value;
   const samples = batch.data.value ?? [];

@@ -25,7 +25,7 @@ import {
   Weights,
 } from './LayerPanel';
 
-/** The selected scope of the graph of ops: what flows in and out, its weights with their gradients, and where it was made. */
+/** The selected scope of the graph of ops: inputs and outputs, weights with gradients, and the source line. */
 export function ScopePanel() {
   const scope = selectedScope.value;
   if (scope === null) return null;

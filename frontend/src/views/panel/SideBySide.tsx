@@ -137,7 +137,7 @@ function Course({ trend, several }: { trend: Trend; several: boolean }) {
   );
 }
 
-/** One scale for matrices that stand side by side: equal colours are equal numbers. Null where nothing is finite. */
+/** A common scale for matrices side by side: equal colours are equal numbers. Null if nothing is finite. */
 function sharedRange(slices: readonly Slice[]): NumberRange | null {
   const ranges = slices.map((slice) => finiteRange(slice.numbers())).filter((range) => range !== null);
   if (ranges.length === 0) return null;

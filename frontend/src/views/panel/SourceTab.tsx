@@ -35,7 +35,7 @@ const source = resource(
   (wanted, abort) => api().source(wanted.run, wanted.file, abort),
 );
 
-/** Where in the user's program the node was made: the stack, and the text around the line where the dump embeds it. */
+/** Where the node was created in the user's program: the stack, and the surrounding text if the dump embeds it. */
 export function SourceTab() {
   const detail = node.data.value;
   if (detail === null) return null;

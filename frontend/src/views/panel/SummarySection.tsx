@@ -16,7 +16,7 @@ import { Failure, Message } from '../kit/Message';
 import { ComputeOffer } from '../value/ComputeOffer';
 import { NotCaptured } from './panel_notices';
 
-/** The summary of the tensor at the current step, or where the nearest one is. */
+/** The summary of the tensor at the current step, or a link to the nearest one. */
 export function SummarySection() {
   const row = snapshot.value;
   if (row) return <SummaryCard row={row} histogram={stepHistogram.data.value} onHistogram={showHistograms} />;
@@ -35,7 +35,7 @@ interface SummaryCardProps {
   onHistogram: () => void;
 }
 
-/** What one snapshot's elements are, in numbers. */
+/** The elements of one snapshot in numbers. */
 export function SummaryCard({ row, histogram, onHistogram }: SummaryCardProps) {
   const bytes = row.size * itemsize(row.dtype);
   return (
@@ -84,7 +84,7 @@ function hasFinite(row: Snapshot): boolean {
   return row.size === 0 || Number.isNaN(bad + row.size) || bad < row.size;
 }
 
-/** Which worker the numbers are of, where there are several. */
+/** The worker of the numbers, if there are several. */
 function Origin({ row }: { row: Snapshot }) {
   const workers = runDetail.value?.workers ?? [];
   if (workers.length < 2) return null;
@@ -124,7 +124,7 @@ export function NotAtThisStep() {
   );
 }
 
-/** The statistics over the finite elements; the full number is in the tooltip and is what is copied. */
+/** Statistics of the finite elements; the tooltip and the clipboard have the full number. */
 function StatisticsGrid({ row }: { row: Snapshot }) {
   return (
     <dl class="statistics num">
@@ -144,7 +144,7 @@ function StatisticsGrid({ row }: { row: Snapshot }) {
 /** In the order they are drawn; subnormal numbers are part of negative and positive, so they have no piece of the bar. */
 const PIECES: readonly CountName[] = ['nan', 'neg_inf', 'pos_inf', 'negative', 'zero', 'positive'];
 
-/** What the elements are, as parts of a whole. A kind with a single element still shows; imported runs may not know all of them. */
+/** Kinds of elements as shares. A kind with a single element is still visible; imported runs may lack some. */
 function CountsBar({ row }: { row: Snapshot }) {
   const shown = PIECES.filter((name) => row[name] > 0);
   const unknown = uncounted(row);

@@ -7,7 +7,7 @@ import { CodeBlock } from '../kit/CopyButton';
 import { Message } from '../kit/Message';
 import { ComputeOffer } from '../value/ComputeOffer';
 
-/** The tensor has no snapshot at any step: says how to capture it. */
+/** The tensor has no snapshot at any step: how to capture it. */
 export function NotCaptured() {
   const detail = node.data.value;
   const name = detail?.name ?? '…';
@@ -25,7 +25,7 @@ export function escapeRegex(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }
 
-/** Stands where a chart of text, or of a tensor without elements, would have empty axes. */
+/** Shown instead of a chart of text, or of a tensor without elements. */
 export function NoNumbers({ text }: { text: string }) {
   return (
     <Message title="No data to plot" testid="no-numbers">
@@ -34,7 +34,7 @@ export function NoNumbers({ text }: { text: string }) {
   );
 }
 
-/** Which visits a chart over steps is of, where there are several in a step. */
+/** Iterations of a chart over steps, if there are several in a step. */
 export function VisitNote() {
   const chosen = chosenVisit.value;
   if (chosen === null) return visits.value.length > 1 ? <>All {visits.value.length} loop iterations; pick one above. </> : null;
@@ -53,7 +53,7 @@ export function VisitNote() {
   );
 }
 
-/** The address asks for an output that the node does not have. */
+/** The address requests an output that the node does not have. */
 export function NoSuchOutput({ slot }: { slot: number }) {
   const detail = node.data.value;
   if (detail === null) return null;

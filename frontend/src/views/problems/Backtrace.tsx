@@ -11,7 +11,7 @@ import { Prose } from '../kit/Prose';
 const FIRST = 40; // elements of a long way back that are listed, and of its end:
 const LAST = 5;
 
-/** The elements themselves, each traced back as far as values were stored. */
+/** Single elements, traced back as far as values were stored. */
 export function Backtrace({ origin }: { origin: Origin }) {
   const [first] = origin.elements;
   if (!first) return null;

@@ -8,7 +8,7 @@ import { Prose } from '../kit/Prose';
 import { LinkedProse } from './LinkedProse';
 import { NextLooks, SourceLink, StepLink, TensorLink } from './PlaceLinks';
 
-/** What one rule found; the first in full, the others a line each. */
+/** Findings of one rule; the first in full, one line for each of the others. */
 export function FindingCard({ group }: { group: Group }) {
   const [chosen, choose] = useState(0);
   const finding = group.findings[chosen] ?? group.findings[0];
@@ -36,7 +36,7 @@ export function FindingCard({ group }: { group: Group }) {
           </summary>
           <ul class="origins">
             {others.map((i, place) => (
-              // By its place: the focus stays where it is, on the next sentence.
+              // Keyed by position: the focus stays where it is, on the next sentence.
               <li key={place}>
                 <button type="button" class="link" onClick={() => choose(i)}>
                   <Prose text={visible(group.findings[i]?.text ?? '')} />
@@ -106,7 +106,7 @@ function FindingBody({ finding }: { finding: Finding }) {
 
 function Mute({ group }: { group: Group }) {
   const here = isMutedHere(group.rule);
-  // What the command line muted is taken back there.
+  // Findings muted on the command line are unmuted there.
   if (!here && group.findings.every((finding) => finding.muted)) return <span class="faint">muted by tensortap rules --mute</span>;
   return (
     <button

@@ -13,7 +13,7 @@ import { Prose } from '../kit/Prose';
 
 interface LinkedProseProps {
   text: string;
-  /** What the sentence is about: tensors that it names are of that graph and step. */
+  /** The subject of the sentence: named tensors are of that graph and step. */
   place?: { readonly graph?: string; readonly step?: number } | undefined;
 }
 
@@ -37,7 +37,7 @@ export function LinkedProse({ text, place = {} }: LinkedProseProps) {
 
 const TITLES = { tensor: 'Open tensor', step: 'Go to this step', line: 'Show the source', layer: 'Show the layer' } as const;
 
-/** Of another graph than the current one no names are known: what looks like a tensor is taken for one. */
+/** Names of another graph are unknown, so anything that looks like a tensor becomes a link. */
 function namesOf(id: string | undefined): Named {
   const data = graph.data.value;
   const here = id === undefined || id === graphId.value;

@@ -1,7 +1,7 @@
 import type { Origin } from '../../model/wire/findings';
 import { TensorLink } from './PlaceLinks';
 
-/** The numbers behind a origin: what came out, and what went in. */
+/** The numbers behind an origin: output and inputs. */
 export function Operands({ origin }: { origin: Origin }) {
   const rows = [{ role: 'output', operand: origin.output }, ...origin.inputs.map((operand) => ({ role: 'input', operand }))];
   return (

@@ -11,7 +11,7 @@ import { Operands } from './Operands';
 import { NextLooks, OriginTitle, SourceLink, TensorLink } from './PlaceLinks';
 import { PropagationPath } from './PropagationPath';
 
-/** Where the first NaN or infinity came from, and how it spread. */
+/** The origin of the first NaN or infinity, and its path. */
 export function OriginCard({ report }: { report: NanReport }) {
   const [origin, ...others] = report.origins;
   if (!origin) return null;
@@ -71,7 +71,7 @@ export function OriginCard({ report }: { report: NanReport }) {
 
 const placeOf = ({ graph, step }: Origin) => ({ graph, step });
 
-/** Fewer lines than that stand open: the NaN of a loop beside the Inf of a side branch is no less bad. */
+/** Fewer lines than this are expanded: the NaN of a loop is as bad as the Inf of a side branch. */
 const FEW = 4;
 
 function MoreOrigins({ origins, count }: { origins: readonly Origin[]; count: string }) {

@@ -49,7 +49,7 @@ export function SourceLink({ frame, place }: { frame: StackFrame | null; place: 
   );
 }
 
-/** Where NaN or infinity first arose: leads to the tensor, at that step. */
+/** Link to the first NaN or infinity of a tensor, at that step. */
 export function OriginTitle({ origin }: { origin: Origin }) {
   const { graph, tensor, step, visit } = origin;
   return (
@@ -65,7 +65,7 @@ export function OriginTitle({ origin }: { origin: Origin }) {
   );
 }
 
-/** Where to look next: each a place of this page. */
+/** Next steps: each is a place of this page. */
 export function NextLooks({ place }: { place: Place }) {
   const onGraph = () => {
     view.value = 'graph';

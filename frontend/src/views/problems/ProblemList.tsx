@@ -27,7 +27,7 @@ import { Prose } from '../kit/Prose';
 import { LinkedProse } from './LinkedProse';
 import { OriginSummary } from './OriginCard';
 
-/** The tensors that hold NaN or Inf: origins first, then the others in order of first step and data flow. The first one is where to look. */
+/** Tensors with NaN or Inf: origins first, then by first step and data flow. Start with the first one. */
 export function ProblemsSidebar() {
   return (
     <aside class="sidebar" aria-label="Problems" style={{ width: `${problemsWidth.value}px` }}>
@@ -40,7 +40,7 @@ export function ProblemsSidebar() {
   );
 }
 
-/** What is wrong, without the column around it. */
+/** The problems, without a column around them. */
 export function ProblemList() {
   const [first] = wrongProblems.value;
   return (
@@ -109,7 +109,7 @@ function FirstProblem({ problem }: { problem: NonfiniteProblem }) {
   );
 }
 
-/** What rules found in the run: what, since when, on what evidence. */
+/** Findings of the rules: what, since when, with which evidence. */
 function FindingList() {
   const found = shownGroups.value.flatMap((group) => group.findings);
   if (found.length === 0) return null;
@@ -120,12 +120,12 @@ function FindingList() {
   );
 }
 
-/** A row of the list: what is wrong, how bad it is, where and since when. A click leads there. */
+/** A row of the list: problem, severity, place and first step. A click goes there. */
 interface ProblemRow {
   readonly key: string;
   readonly title: string;
   readonly chips: readonly { readonly text: string; readonly class: string }[];
-  /** A sentence about it, or where it is. */
+  /** A sentence, or a place. */
   readonly about: { readonly sentence: string } | { readonly scope: string };
   readonly when: string;
   readonly tooltip: string;

@@ -24,7 +24,7 @@ import { OriginCard } from './OriginCard';
 import { TensorLink } from './PlaceLinks';
 import { ZeroGradients } from './ZeroGradients';
 
-/** Everything that is wrong with a run, the worst first: what, where, since when, why it is said, and where to look next. */
+/** All problems of a run, worst first: what, where, since when, evidence, and next steps. */
 export function ProblemsView() {
   useEffect(readRulesAgain, []);
   return (
@@ -47,7 +47,7 @@ export function ProblemsView() {
   );
 }
 
-/** The verdict in a line: what a person reads who reads nothing else. */
+/** The verdict in one line. */
 function Headline() {
   const [found, first] = [findings.data.value, report.value?.origins[0]];
   const counts = findingCounts.value;
@@ -130,14 +130,14 @@ function Muted({ groups }: { groups: readonly Group[] }) {
   );
 }
 
-/** What could not be looked at. */
+/** What could not be checked. */
 function Limits() {
   const found = findings.data.value;
   const file = found?.rules_file;
   const rules = file?.error ? [`${file.name} was ignored: ${file.error} ${file.hint}`] : [];
   const leftOut = Object.entries(found?.left_out ?? {}).map(([rule, count]) => `${rule}: ${counted(count, 'less severe finding')} hidden`);
   const failed = Object.entries(findings.data.value?.failed ?? {}).map(([rule, why]) => `The rule ${rule} failed: ${why}`);
-  // The card of the first origin says what becomes of it.
+  // The card of the first origin describes its consequences.
   const notes = (report.value?.notes ?? []).filter((note) => note !== report.value?.origins[0]?.aftermath);
   const said = [...notes, ...missing.value];
   const others = notices.value.filter((notice) => !said.some((sentence) => sentence.includes(notice)));

@@ -9,10 +9,10 @@ import { selectTensor } from '../../state/selection';
 
 /** More are seldom read. */
 const MOST_ROWS = 50;
-/** Columns that stand beside each other; of more, names are a line each. */
+/** Maximum columns side by side; with more, each name has a line. */
 const MOST_BESIDE = 3;
 
-/** Tests of the recorded step's logic, a button each, and what the last one found. */
+/** Tests of the recorded step's logic, one button each, and the last result. */
 export function LogicTests() {
   const outcome = shownOutcome.value;
   const tests = recordings.data.value?.tests ?? [];

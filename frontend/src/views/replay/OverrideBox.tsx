@@ -5,7 +5,7 @@ import { computing, shownStep } from '../../state/replay/replay';
 import { changeError, draft, makeChange, redoChange, undoChange } from '../../state/replay/replay_cursor';
 import { shownWhatIfs } from '../../state/replay/what_ifs';
 
-/** What becomes of the selected tensor `x`; applying it computes everything that follows. */
+/** The replacement of the selected tensor `x`; applying it computes everything downstream. */
 export function OverrideBox() {
   const tensor = chosenTensor.value;
   const facts = tensor === null ? null : (shownStep.value?.tensor(tensor) ?? null);
@@ -55,7 +55,7 @@ export function OverrideBox() {
   );
 }
 
-/** Ready-made expressions, and back and forth through what was changed. */
+/** Ready-made expressions, undo and redo. */
 function Ready() {
   const busy = computing.value !== null;
   const whatIf = shownWhatIfs.value.all.find((each) => each.name === shownWhatIfs.value.current);

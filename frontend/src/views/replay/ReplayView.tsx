@@ -27,7 +27,7 @@ import { OverrideBox } from './OverrideBox';
 import { onReplayKey } from './replay_keys';
 import { WhatIfTable } from './WhatIfTable';
 
-/** A recorded step, node by node: what goes in and comes out, what becomes of it when a tensor is changed. */
+/** A recorded step, node by node: inputs, outputs, and the effect of changes. */
 export function ReplayView() {
   const all = recordings.data.value;
   if (all === null) return recordings.error.value ? <Failure error={recordings.error.value} retry={recordings.reload} /> : null;
@@ -64,7 +64,7 @@ export function ReplayView() {
   );
 }
 
-/** Which recorded step, and whether what is shown is what happened then. */
+/** The recorded step, and whether the shown values equal the recording. */
 function Head() {
   const shown = recordedStep.value;
   const proof = shown?.data.proofs?.step;

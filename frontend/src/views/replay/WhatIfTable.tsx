@@ -14,7 +14,7 @@ import {
 } from '../../state/replay/replay_cursor';
 import { isSaved, shownWhatIfs } from '../../state/replay/what_ifs';
 
-/** The what-ifs side by side: what each changed, and the selected tensor's numbers in it. */
+/** The what-ifs side by side: their changes, and the selected tensor's numbers in each. */
 export function WhatIfTable() {
   const busy = computing.value !== null;
   const { current, all } = shownWhatIfs.value;
@@ -74,7 +74,7 @@ interface RowProps {
   name: string | null;
   current: boolean;
   busy: boolean;
-  /** By what-if; null where the graph's loss is not known. */
+  /** By what-if; null if the graph's loss is unknown. */
   losses: ReadonlyMap<string | null, number> | null;
 }
 
@@ -100,7 +100,7 @@ function Row({ name, current, busy, losses }: RowProps) {
   );
 }
 
-/** The loss below each of them; that of a what-if with how far it is from the recorded one. */
+/** The loss of each what-if, with its distance from the recorded one. */
 function Loss({ value, recorded, current }: { value: number; recorded: number | undefined; current: boolean }) {
   const change = recorded === undefined ? Number.NaN : value - recorded;
   const text = Number.isFinite(change) ? ` (${change < 0 ? '−' : '+'}${formatShort(Math.abs(change))})` : '';
@@ -140,7 +140,7 @@ function Remaining() {
   );
 }
 
-/** What the current one is made of. */
+/** The changes of the current one. */
 function Changes() {
   const changes = changesOf(shownWhatIfs.value);
   if (changes.length === 0) return <p class="faint">No changes: this is the recorded step.</p>;

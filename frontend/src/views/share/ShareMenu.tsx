@@ -169,7 +169,7 @@ interface Task {
   readonly busy: boolean;
   readonly status: string;
   readonly error: string;
-  /** Does one thing at a time; `work` returns what to say of it. */
+  /** Runs one task at a time; `work` returns its message. */
   run(doing: string, work: (abort: AbortSignal) => Promise<string>): void;
 }
 
@@ -197,7 +197,7 @@ interface ShownImage {
   /** In a sentence; and as the menu calls it. */
   readonly what: string;
   readonly label: string;
-  /** What its file is called, behind the run's name. */
+  /** Suffix of its file name, after the run's name. */
   readonly subject: readonly string[];
   file(format: 'png' | 'svg'): Promise<Blob>;
 }

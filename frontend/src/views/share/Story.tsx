@@ -5,7 +5,7 @@ import { IconButton } from '../kit/Button';
 import { Icon } from '../kit/Icon';
 import { Message } from '../kit/Message';
 
-/** Says that the page shows a story, when it was made and what it does not hold. */
+/** Says that the page shows a story, its date, and what it does not contain. */
 export function StoryBanner() {
   const [hidden, setHidden] = useState<unknown>(null);
   const story = shownStory.value;
@@ -34,12 +34,12 @@ export function StoryBanner() {
 }
 
 interface OpenFileProps {
-  /** What was wrong with the last file; empty for nothing. */
+  /** Error of the last file; empty for none. */
   error: string;
   onFile: (file: File) => void;
 }
 
-/** What the static viewer shows while it has nothing to show. */
+/** The static viewer without a story. */
 export function OpenFile({ error, onFile }: OpenFileProps) {
   return (
     <main>

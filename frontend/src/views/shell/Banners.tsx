@@ -6,7 +6,7 @@ import { runEntry, runList } from '../../state/runs';
 import { IconButton } from '../kit/Button';
 import { Icon } from '../kit/Icon';
 
-/** Says that folders cannot be read, or that the server is gone while the last data stays visible. */
+/** Says that folders cannot be read, or that the server is unreachable while the last data stays visible. */
 export function Banner() {
   const error = connectionError.value;
   if (!runList.value) return <div />;
@@ -39,7 +39,7 @@ function NotLookedInto() {
   );
 }
 
-/** Says that the address asks for what is not there, until it is put away or left. */
+/** Says that the address requests something that does not exist, until dismissed or left. */
 export function LinkErrorBanner() {
   const text = linkError.value;
   if (text === null) return <div />;
@@ -59,7 +59,7 @@ export function LinkErrorBanner() {
   );
 }
 
-/** How far a large run was read that is opened for the first time; what was read is shown meanwhile. */
+/** Reading progress of a large run that is opened for the first time; data read so far is shown. */
 export function ReadingBar() {
   const far = reading.value;
   const run = runEntry.value;

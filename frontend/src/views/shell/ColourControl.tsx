@@ -20,7 +20,7 @@ export const COLOURINGS: readonly { value: string; label: string }[] = [
   ...NODE_STATISTICS.map((name) => ({ value: `statistic:${name}`, label: STATISTIC_TITLES[name] })),
 ];
 
-/** What the boxes of the graph are coloured by. */
+/** Menu for the colouring of the graph. */
 export function ColourControl() {
   const statistic = view.value === 'timeline' ? timelineStatistic.value : null;
   const shown = statistic === null ? colour.value : `statistic:${statistic}`;
@@ -50,7 +50,7 @@ export function ColourControl() {
   );
 }
 
-/** What the cards of the layer view are coloured by. */
+/** Menu for the colouring of the cards. */
 export function CardColourControl() {
   return (
     <Select

@@ -63,7 +63,7 @@ export function HealthStrip() {
   );
 }
 
-/** Loss and learning rate over the steps, epochs, and where the loss is first not finite. */
+/** Loss and learning rate over the steps, epochs, and the first non-finite loss. */
 function LossCurves() {
   const found = lossCurves.value;
   if (found === null) return null;
@@ -98,7 +98,7 @@ function FirstBad({ steps }: { steps: number[] }) {
   return <div class="strip-flag" data-health={first.nan > 0 ? 'nan' : 'inf'} style={{ left: placeOf(at, steps.length) }} />;
 }
 
-/** Where triggers fired. */
+/** Steps at which triggers fired. */
 function Fired({ steps }: { steps: number[] }) {
   const fired = [...new Set(triggers.value.map((trigger) => trigger.step))];
   return (

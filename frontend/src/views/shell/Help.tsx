@@ -7,7 +7,7 @@ import { IconButton } from '../kit/Button';
 import { REPLAY_KEYS } from '../replay/replay_keys';
 import { KEYS, type KeyRow } from './page_keys';
 
-/** What the names of the timeline do. */
+/** Actions of the timeline's row names. */
 const TIMELINE_KEYS: readonly KeyRow[] = [
   { keys: ['↑', '↓', 'PgUp', 'PgDn', 'Home', 'End'], does: 'Move between rows; first / last row' },
   { keys: ['→', '←'], does: 'Expand row / go to first child; collapse / go to parent' },
@@ -15,7 +15,7 @@ const TIMELINE_KEYS: readonly KeyRow[] = [
   { keys: ['Shift+←', 'Shift+→'], does: 'Previous / next step, from a row' },
 ];
 
-/** What lib/keyboard.ts does. */
+/** Keys of lib/keyboard.ts. */
 const TABLE_KEYS: readonly KeyRow[] = [
   { keys: ['↑', '↓', 'PgUp', 'PgDn'], does: 'Move between rows / elements' },
   { keys: ['Home', 'End'], does: 'First / last tensor; first / last element of the row' },

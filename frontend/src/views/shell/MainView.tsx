@@ -15,7 +15,7 @@ import { CardColourControl, ColourControl } from './ColourControl';
 /** Views that are not on the first screen, see views/lazy_views.ts. */
 export const lazyViews = new LazyParts(() => import('../lazy_views'));
 
-/** What each view draws. Its name in the address and its title are a row of VIEW_TITLES in model/run/deep_link.ts. */
+/** The component of each view. Its name in the address and its title are a row of VIEW_TITLES in model/run/deep_link.ts. */
 const COMPONENTS: Readonly<Record<View, ComponentType>> = {
   layers: LayersView,
   graph: GraphView,

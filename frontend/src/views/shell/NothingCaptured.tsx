@@ -7,7 +7,7 @@ import { runDetail, runEntry, runList, runPhase } from '../../state/runs';
 import { CodeBlock } from '../kit/CopyButton';
 import { Message } from '../kit/Message';
 
-/** Of a run without any snapshot: whether more may come, why there is none, and what to do next. */
+/** A run without snapshots: whether more may come, why there are none, and what to do next. */
 export function NothingCaptured() {
   const detail = runDetail.value;
   if (detail === null) return <div class="pane-body" />;
@@ -105,7 +105,7 @@ function Watched({ detail }: { detail: RunDetail }) {
   );
 }
 
-/** That steps were recorded, and the way to what can be computed of them; nothing where none was. */
+/** Says that steps were recorded, with a link to Replay; nothing if none were. */
 export function Recorded() {
   const words = recordedWords(recordedSteps.value, replayAllowed.value);
   if (words === null) return null;

@@ -15,7 +15,7 @@ interface PickerProps {
   choices: readonly Choice[];
   selected: string | null;
   onSelect: (id: string | null) => void;
-  /** A first row that stands for "no choice". */
+  /** A first row for "no choice". */
   none?: string;
 }
 

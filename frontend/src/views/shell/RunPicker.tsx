@@ -10,7 +10,7 @@ import { LongName } from '../kit/LongName';
 import { Popover } from '../kit/Popover';
 import { PickerButton, SearchList } from './Picker';
 
-/** Another run keeps the selected tensor, so that the same node is compared; graph, worker, step and visit are the run's own. */
+/** Another run keeps the selected tensor, to compare the same node; graph, worker, step and iteration are reset. */
 export function showRun(id: string): void {
   batch(() => {
     chosenRun.value = id;

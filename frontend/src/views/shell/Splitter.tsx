@@ -12,7 +12,7 @@ interface SplitterProps {
   initial: number;
 }
 
-/** What stays of the graph. */
+/** Minimum width of the graph. */
 const REST = 260;
 
 /** Divides two panes; dragged, or moved with the arrow keys. */

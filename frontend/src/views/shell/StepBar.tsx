@@ -90,7 +90,7 @@ function usePlayback(): void {
   }, [on, arrived, at, last]);
 }
 
-/** Play from the start again where the end was reached. */
+/** At the end, play from the start. */
 export function togglePlay(): void {
   if (!playing.value && stepIndex.value === stepColumns.value.step.length - 1) stepBy(-stepColumns.value.step.length);
   playing.value = !playing.value;

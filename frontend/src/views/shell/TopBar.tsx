@@ -96,7 +96,7 @@ function ProblemsButton() {
   );
 }
 
-/** Whether what was captured was counted, and is finite. */
+/** Whether all captured tensors were counted and are finite. */
 const isHealthy = (): boolean => !counting.value && !damaged.value && !nothingCaptured.value && !nanUncounted.value;
 
 function summary(nonfinite: number, severe: number, expected: number): string {
@@ -122,7 +122,7 @@ const TEXTS: Record<Exclude<Way, ''>, { text: string; title: string }> = {
   },
 };
 
-/** How the current graph was captured; nothing where the dump does not say. */
+/** How the current graph was captured; nothing if the dump does not say. */
 function WayBadge() {
   const way = run.data.value?.graphs.find((graph) => graph.id === graphId.value)?.way;
   if (!way) return null;

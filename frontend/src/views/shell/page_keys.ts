@@ -14,9 +14,9 @@ import { togglePlay } from './StepBar';
 export interface KeyRow {
   readonly keys: readonly string[];
   readonly does: string;
-  /** What keys do by themselves where there are several, for the command palette. */
+  /** Titles of the single keys of a row, for the command palette. */
   readonly each?: Readonly<Record<string, string>>;
-  /** It is about what is selected. */
+  /** It needs a selection. */
   readonly selected?: boolean;
 }
 
@@ -138,7 +138,7 @@ export function onPageKey(event: KeyboardEvent): void {
   command.run(event.key);
 }
 
-/** The current graph takes its keys without having the focus, but for those of the steps; where a control has it, letters only. */
+/** The current graph handles its keys without the focus, except those of the steps; if a control has the focus, only letters. */
 function graphTakes(event: KeyboardEvent): boolean {
   const model = currentGraphView.value;
   const free = event.target === document.body ? !['ArrowLeft', 'ArrowRight'].includes(event.key) : event.key.length === 1;

@@ -11,7 +11,7 @@ import { Failure } from '../kit/Message';
 
 export const HEALTH_NAMES = ['', '', 'fine', 'inf', 'nan'] as const; // by the states of node_values.ts
 
-/** The file's lines; where the dump does not embed it, those that made nodes. */
+/** The file's lines; if the dump does not embed it, those that created nodes. */
 export function SourceText() {
   const { ref, height } = useSize<HTMLElement>();
   const [scroll, setScroll] = useState(0);
@@ -24,7 +24,7 @@ export function SourceText() {
   const drawn = useMemo(() => new Set<number>(), [parts]);
   const seen = virtualWindow(scroll, height, PART * LINE, parts.length, 1);
   const wrapped = sourceWrapped.value;
-  // For good: they may have the focus. Of wrapped lines nobody knows the heights before they are drawn.
+  // They stay, because they may have the focus. Heights of wrapped lines are unknown before they are drawn.
   for (let part = wrapped ? 0 : seen.first; part < (wrapped ? parts.length : seen.last); part++) drawn.add(part);
   useLineInView(ref, lines, wrapped);
   if (sourceText.error.value) return <Failure error={sourceText.error.value} retry={sourceText.reload} />;
@@ -60,14 +60,14 @@ export function SourceText() {
 
 type TokensByLine = ReadonlyMap<number, readonly Token[]>;
 
-/** Tokens of a Python file; of another one none. */
+/** Tokens of a Python file; none for other files. */
 function tokensByLine(lines: readonly NumberedLine[], file: string): TokensByLine {
   if (!/\.pyx?$/i.test(file)) return new Map();
   const tokens = pythonTokens(lines.map(({ text }) => text.replace(/\r$/, '')));
   return new Map(lines.map(({ line }, i) => [line, tokens[i]!]));
 }
 
-/** A line in colours where it was cut into tokens. */
+/** A line, coloured if it has tokens. */
 export function Code({ text, tokens }: { text: string; tokens: readonly Token[] | undefined }) {
   if (!tokens || tokens.length === 0) return <>{text.replace(/\r$/, '') || ' '}</>;
   return (
@@ -85,14 +85,14 @@ export function Code({ text, tokens }: { text: string; tokens: readonly Token[] 
   );
 }
 
-/** The chosen line where it is one of these; others need not be drawn again for it. */
+/** The chosen line if it is one of these; other parts need not be redrawn. */
 const currentIn = (part: readonly NumberedLine[], line: number | null) =>
   line !== null && part.some((one) => one.line === line) ? line : null;
 
-/** Lines that made nodes are buttons from the start: Tab leads from one to the next, however far. */
+/** Lines that created nodes are always buttons, so that Tab moves between them. */
 const hasTabStops = (part: readonly NumberedLine[]) => part.some(({ line }) => sourceLines.value.has(line));
 
-/** Brings the chosen line into view; without one the first that made nodes, or there would be nothing to choose. */
+/** Scrolls to the chosen line, else to the first that created nodes. */
 function useLineInView(ref: { current: HTMLElement | null }, lines: readonly NumberedLine[], wrapped: boolean): void {
   const { file, line } = place.value;
   useEffect(() => {

@@ -10,7 +10,7 @@ import { Failure, Message } from '../kit/Message';
 import { NothingCaptured } from '../shell/NothingCaptured';
 import { HEALTH_NAMES, SourceText } from './SourceText';
 
-/** The user's program, and beside each line the nodes it made. A click on a line lists them. */
+/** The user's program, with the nodes of each line beside it. A click on a line lists them. */
 export function SourceView() {
   if (runDetail.value?.graphs.length === 0) return <NothingCaptured />;
   if (sourceMap.error.value) return <Failure error={sourceMap.error.value} retry={sourceMap.reload} />;
@@ -51,7 +51,7 @@ export function SourceView() {
   );
 }
 
-/** A name that an address holds may be that of several files, or of none. */
+/** A name in an address may match several files, or none. */
 function Which({ called, files }: { called: string; files: readonly { file: string }[] }) {
   const name = visible(called);
   return (
@@ -71,10 +71,10 @@ function Which({ called, files }: { called: string; files: readonly { file: stri
   );
 }
 
-/** More than that nobody reads; the graph's search finds them. */
+/** More would not be read; the graph's search finds them. */
 const MOST = 500;
 
-/** The nodes that the chosen line made, the worst first, else in the order of the graph. */
+/** The nodes created by the chosen line, the worst first, else in graph order. */
 function LineNodes() {
   const { line } = place.value;
   const known = line === null ? undefined : sourceLines.value.get(line);

@@ -19,7 +19,7 @@ const CARD = 136;
 const NARROWEST = 220;
 const GAP = 8;
 
-/** Cards on either side of those in view that are asked for with them. */
+/** Cards on either side of the visible ones that are requested with them. */
 const AHEAD = 60;
 
 /** The histograms of all tensors of the list, small, beside each other: as many as fit a line, and only the lines in view. */

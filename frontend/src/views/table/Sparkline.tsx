@@ -3,7 +3,7 @@ import type { Trend } from '../../model/wire/answers';
 
 const SPARK = { width: 76, height: 18 };
 
-/** A statistic of the tensor over all its steps, small; red where it had a NaN or Inf. */
+/** Sparkline of a statistic of the tensor over its steps; red at NaN or Inf. */
 export function Sparkline({ trend, name }: { trend: Trend; name: string }) {
   const { path, dots, bad, low, high } = sparkline(trend, SPARK.width, SPARK.height);
   const span = Number.isNaN(low) ? 'no finite elements' : `${formatNumber(low)} … ${formatNumber(high)}`;
@@ -23,7 +23,7 @@ export function Sparkline({ trend, name }: { trend: Trend; name: string }) {
   );
 }
 
-/** A trend as a line in a box: gaps where nothing was finite, single places as dots, and where the bad steps stand. */
+/** A trend as a line in a box: gaps where nothing was finite, isolated points as dots, and marks at bad steps. */
 interface SparklineShape {
   path: string;
   dots: [number, number][];

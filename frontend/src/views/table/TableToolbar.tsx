@@ -36,7 +36,7 @@ const DISPLAYS = [
 
 const CONDITION_HELP = `E.g. NaN, zeros > 90%, size > 10k, or abs_max > 1e3 and op == 'Relu'. Numbers: ${CONDITION_FIELDS.join(', ')}. Texts: ${TEXT_FIELDS.join(', ')}.`;
 
-/** Filters of one click: each a condition that is joined to what is typed, by `and`. */
+/** Quick filters: conditions that are added to the typed one by `and`. */
 const CHIPS = [
   { label: '> 90 % zeros', term: 'zeros > 90%', title: 'Tensors with more than 90 % zeros' },
   { label: 'Gradients', term: "tensor ~ '(^|/)gradient(_tape|s)(_[0-9]+)?/'", title: 'Tensors of the backward pass' },
@@ -110,7 +110,7 @@ function change(part: Partial<TableFilter>): void {
   filter.value = { ...filter.value, ...part };
 }
 
-/** What is typed fast is asked for now and then, not at each letter. */
+/** Fast typing is throttled, not searched letter by letter. */
 function type(part: Partial<TableFilter>): void {
   noteRapidInput();
   change(part);
@@ -235,7 +235,7 @@ function used(values: readonly string[] = []) {
     ));
 }
 
-/** A file of more rows than that is better made by `tensortap export`. */
+/** Larger files are better created by `tensortap export`. */
 const MOST_ROWS = 50_000;
 
 function Download({ list }: { list: SnapshotPages }) {
@@ -247,7 +247,7 @@ function Download({ list }: { list: SnapshotPages }) {
     try {
       saveRows(await list.all(MOST_ROWS, setDone));
     } catch {
-      // The list itself says what is wrong with the server.
+      // The list itself reports server errors.
       tensorList.reload();
     } finally {
       setDone(null);
@@ -265,7 +265,7 @@ function saveRows(rows: readonly Snapshot[]): void {
   downloadText(`${fileName(runEntry.peek()?.name ?? 'run', part)}.csv`, csvText(header, lines), 'text/csv');
 }
 
-/** The wall has no column heads to click. */
+/** The wall has no column heads for sorting. */
 function SortMenu() {
   return (
     <Select

@@ -26,10 +26,10 @@ import { Failure } from '../kit/Message';
 import { Sparkline } from './Sparkline';
 import { isSelected, ROW, useSelectedRow } from './selected_row';
 
-/** Longer lists scroll proportionally: a wheel's notch would leap over rows, so that it moves rows instead. */
+/** Longer lists scroll proportionally: a wheel notch would skip rows, so it moves by rows instead. */
 const WHEEL_ROWS = 3;
 
-/** Rows on either side of those in view that are asked for with them: a slow scroll finds them there. */
+/** Rows on either side of the visible ones that are requested with them, for slow scrolling. */
 const AHEAD = 40;
 
 /** Columns that the list shows now. */
@@ -167,7 +167,7 @@ function Row({ row, index, columns, go }: RowProps) {
   );
 }
 
-/** Where a pixel of scrolling is many rows, the wheel moves three rows at a time all the same. */
+/** If a pixel of scrolling is many rows, the wheel still moves three rows at a time. */
 function useFineWheel(ref: { current: HTMLElement | null }, height: number, total: number): void {
   const scale = scrollScale(height - ROW, ROW, total);
   useEffect(() => {
@@ -176,7 +176,7 @@ function useFineWheel(ref: { current: HTMLElement | null }, height: number, tota
     const onWheel = (event: WheelEvent) => {
       if (event.ctrlKey || event.deltaY === 0) return;
       event.preventDefault();
-      // Fractions of a pixel are kept by browsers, so that three rows are three rows.
+      // Browsers keep fractions of a pixel, so three rows are three rows.
       element.scrollTop += (Math.sign(event.deltaY) * Math.max(WHEEL_ROWS * ROW, Math.abs(event.deltaY))) / scale;
     };
     element.addEventListener('wheel', onWheel, { passive: false });
@@ -196,7 +196,7 @@ function Cell({ column, row }: { column: TableColumn; row: Snapshot }) {
   );
 }
 
-/** The scope gives way first where there is no room: the node's own label is what tells tensors apart. */
+/** The scope is shortened first: the node's label distinguishes tensors. */
 function TensorLabel({ row }: { row: Snapshot }) {
   const { scope, label } = splitScope(row.tensor);
   return (

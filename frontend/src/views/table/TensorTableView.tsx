@@ -28,7 +28,7 @@ export function TensorTableView() {
   );
 }
 
-/** A filter that the server cannot read stays where it can be mended. */
+/** An invalid filter stays editable. */
 function Refused({ error }: { error: Error }) {
   return (
     <div class="pane-body table-view">

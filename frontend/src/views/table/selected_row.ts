@@ -9,7 +9,7 @@ import { goTo } from '../../state/selection';
 import { step } from '../../state/steps';
 import type { SnapshotPages } from '../../state/tensors/tensor_list';
 
-/** Pixels of a row, and of the head that lies over the first of them. */
+/** Height of a row, and of the sticky head, in pixels. */
 export const ROW = 28;
 
 export function isSelected(row: Snapshot): boolean {
@@ -38,7 +38,7 @@ function bringIntoView({ ref, height }: Scroller, index: number, total: number, 
   else element.scrollTop = (index * ROW < shown ? index * ROW : (index + 1) * ROW - room) / scale;
 }
 
-/** Which row is the selected one, kept while it is out of view; `go` selects another one, `onKey` by the keyboard. */
+/** Index of the selected row, kept while it is out of view; `go` selects another one, `onKey` handles keys. */
 export function useSelectedRow(list: SnapshotPages, scroller: Scroller) {
   const at = useRef<number | null>(null);
   const wanted = useRef<number | null>(null);
@@ -71,7 +71,7 @@ export function useSelectedRow(list: SnapshotPages, scroller: Scroller) {
   return { go, onKey };
 }
 
-/** What is selected elsewhere, or was before the table opened, is brought into view; sorting and filtering scroll nowhere. */
+/** A selection from elsewhere, or from before the table opened, is scrolled into view; sorting and filtering do not scroll. */
 function useShownSelection(list: SnapshotPages, scroller: Scroller, at: { current: number | null }): void {
   const shown = useRef('');
   const [tensor, wantedStep] = [chosenTensor.value, step.value];
@@ -90,7 +90,7 @@ function useShownSelection(list: SnapshotPages, scroller: Scroller, at: { curren
         if (place !== null && shown.current !== key) bringIntoView(scroller, place, list.total, 'jump');
         shown.current = key;
       })
-      // Where it stands is a help, not an answer: the rows themselves say what is wrong with the server.
+      // Its position is optional: the rows themselves report server errors.
       .catch((error) => {
         if (!isAbort(error) && !abort.signal.aborted) at.current = null;
       });

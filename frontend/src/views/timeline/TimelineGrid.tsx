@@ -82,7 +82,7 @@ export function TimelineGrid({ timeline }: { timeline: Timeline }) {
   );
 }
 
-/** A newly opened scope shows its first bad row, wherever that stands. */
+/** A newly expanded scope scrolls to its first bad row. */
 function useFirstBadInView(ref: { current: HTMLDivElement | null }, timeline: Timeline, height: number): void {
   const seen = useRef<string | null>(null);
   useEffect(() => {
@@ -131,7 +131,7 @@ function Strips({ timeline, scroll, height, hover, setHover }: StripsProps) {
   const colours = useMemo(() => chartColours(theme.value), [theme.value]);
   const columns = timeline.first.length;
   const [bad, chosen] = [firstBad.value, selectedRow.value];
-  // Who leaves by a key does so without the pointer.
+  // Keyboard navigation leaves without the pointer.
   useEffect(
     () => () => {
       hoveredStep.value = null;
@@ -210,7 +210,7 @@ function CellTip({ timeline, cell, width, height, top }: CellTipProps) {
   const [first, last] = [timeline.first[cell.column], timeline.last[cell.column]];
   const [step, visit] = [timeline.step[at] as number, timeline.visit[at] as number];
   const seen = timeline.tensor.at(at) !== '';
-  // Among finite ones none is worse where health is all that is asked for.
+  // Among finite tensors none is worse if only health is shown.
   const named = seen && (timelineStatistic.value !== null || (timeline.bad[at] as number) > 0);
   const steps = first === last ? `step ${first}` : `steps ${first}–${last}${named ? `, here of step ${step}` : ''}`;
   const facts = [steps, visit > 0 ? `iteration ${visit}` : '', ...numbers(timeline, at)];

@@ -16,7 +16,7 @@ import { TimelineGrid } from './TimelineGrid';
 import { colormapOf } from './timeline_cells';
 import { lookInto } from './timeline_keys';
 
-/** Steps across, scopes down: the moment and the place where a run turned bad, at a glance. */
+/** Steps across, scopes down: when and where a run went wrong, at a glance. */
 export function TimelineView() {
   if (nothingCaptured.value) return <NothingCaptured />;
   const data = timeline.data.value;

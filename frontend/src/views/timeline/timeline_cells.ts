@@ -16,7 +16,7 @@ export function colormapOf(scale: ValueScale): 'diverging' | 'viridis' {
   return scale.diverging ? 'diverging' : 'viridis';
 }
 
-/** CSS colour of a cell; null where nothing was captured. */
+/** CSS colour of a cell; null if nothing was captured. */
 function cellColour(timeline: Timeline, cell: number, colours: CellColours): string | null {
   const health = timeline.health[cell] ?? UNSEEN;
   if (health === UNSEEN) return null;
@@ -37,11 +37,11 @@ interface Band {
   scroll: number;
 }
 
-/** Paints the rows in view; equal neighbours are one rectangle, so that a long run costs no more than a short one. */
+/** Paints the visible rows; equal neighbours are one rectangle, so that long runs cost no more than short ones. */
 export function paintCells(context: CanvasRenderingContext2D, timeline: Timeline, band: Band, width: number, colours: CellColours): void {
   const columns = timeline.first.length;
   const unit = width / columns;
-  // Cells that are wide enough stand apart.
+  // Wide cells have gaps.
   const gap = unit >= 6 ? 1 : 0;
   for (let row = band.first; row < band.last; row++) {
     const top = row * band.height - band.scroll + 1;

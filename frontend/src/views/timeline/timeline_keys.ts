@@ -18,8 +18,8 @@ interface Scroller {
 const nameOf = ({ kind, path }: TimelineRow): string => `${kind} ${path}`;
 
 /**
- * The row that the keys are about, and what they do. The names are one element with the focus (`tree` is for it): rows come and go as
- * they scroll, and never take it with them. Keys with Shift are left to the page: its arrows are the steps.
+ * The active row, and the keys. The names are one element with the focus (`tree`), because rows come and go while scrolling. Keys with
+ * Shift belong to the page: its arrows move between steps.
  */
 export function useTreeKeys(timeline: Timeline, { ref, height }: Scroller, begins: number) {
   const [active, setActive] = useState('');
@@ -45,7 +45,7 @@ export function useTreeKeys(timeline: Timeline, { ref, height }: Scroller, begin
   return { at, go, onKeyDown };
 }
 
-/** In: opens a row, or goes to the first one inside; out: closes it, or goes to the one around. */
+/** In: expands a row, or moves to its first child; out: collapses it, or moves to its parent. */
 function goAcross(timeline: Timeline, at: number, inwards: boolean, go: (index: number) => void): void {
   const row = timeline.rows[at] as TimelineRow;
   const opens = row.kind !== 'node';
@@ -62,13 +62,13 @@ function bringIntoView(scroller: HTMLElement | null, index: number, height: numb
 
 let hadKeys = false;
 
-/** Rows of another scope take the place of the current ones, and with them the keyboard where it was in the timeline. */
+/** Shows the rows of another scope, and keeps the keyboard focus in the timeline. */
 export function lookInto(scope: string): void {
   hadKeys = document.activeElement?.closest('.timeline') != null;
   timelineScope.value = scope;
 }
 
-/** Whether rows that have just come are to have the keyboard; tells so once. */
+/** Whether new rows should take the keyboard focus; true once. */
 function takesKeys(): boolean {
   const had = hadKeys;
   hadKeys = false;

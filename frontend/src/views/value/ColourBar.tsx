@@ -44,7 +44,7 @@ export function ColourBar({ paint, dtype, children }: ColourBarProps) {
   );
 }
 
-/** Says what is drawn of complex elements. */
+/** Names the drawn part of complex elements. */
 export function Magnitude({ dtype }: { dtype: string }) {
   if (!isComplex(dtype)) return null;
   return (

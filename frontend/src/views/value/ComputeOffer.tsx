@@ -14,7 +14,7 @@ import {
 import { allSteps, goToStep, step } from '../../state/steps';
 import { Recorded } from '../shell/NothingCaptured';
 
-/** Where nothing was kept of a recorded step: computes it, or says how that would be allowed. */
+/** Without a stored value of a recorded step: computes it, or says how to allow that. */
 export function ComputeOffer() {
   const [failure, setFailure] = useState<{ of: string; text: string } | null>(null);
   const [tensor, all, at] = [chosenTensor.value, recordings.data.value, recordingOfStep.value];

@@ -30,7 +30,7 @@ const AXES: Record<ValueMode, readonly { axis: Axis; label: string; title: strin
   ],
 };
 
-/** What each dimension does: an axis of the view, or fixed at an index with a slider of its own. */
+/** The role of each dimension: an axis of the view, or a fixed index with a slider. */
 export function DimensionBar({ shape, mode }: { shape: readonly number[]; mode: ValueMode }) {
   if (shape.length < 2 && mode !== 'image') return null;
   const folded = foldedDims(shape, mapping.value);
@@ -149,7 +149,7 @@ function IndexSlider({ dim, length, index }: { dim: number; length: number; inde
         onChange={(event) => {
           const field = event.currentTarget;
           const text = field.value;
-          // Back to what is shown; a number that is taken is written by the next drawing.
+          // Back to the current value; a valid number is written by the next render.
           field.value = String(index);
           if (text !== '') set(Number(text));
         }}

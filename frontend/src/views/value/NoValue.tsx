@@ -14,7 +14,7 @@ import { escapeRegex } from '../panel/panel_notices';
 import { ComputeOffer } from './ComputeOffer';
 import { numbers } from './value_colours';
 
-/** Says in words that there is no number to look at, and where to look instead. */
+/** Says that there is no number, and what to look at instead. */
 export function NothingFinite({ whole }: { whole: Snapshot }) {
   const sentence = nothingFinite(whole);
   if (sentence !== null) return <NoFiniteTensor whole={whole} sentence={sentence} />;
@@ -75,7 +75,7 @@ function showHistogram(): void {
   panelTab.value = 'histogram';
 }
 
-/** Only a summary is there: says which line keeps values where that helps, else what became of it, and where there is one. */
+/** Only a summary exists: how to store values if that helps, else what happened to the value, and where there is one. */
 export function NotKept({ row, kept }: { row: Snapshot; kept: number[] }) {
   const missing = row.no_value === 'summary' ? null : row.missing;
   const nearest = nearestStep(kept, row.step);

@@ -56,7 +56,7 @@ interface Hover {
   text: string;
 }
 
-/** Where the picture lies in a room of `width` x `height`, what the pointer is at, and what moves both. */
+/** Position of the picture in a frame of `width` x `height`, the element at the pointer, and the handlers that move both. */
 function usePointing(raster: Raster, describe: RasterViewProps['describe'], width: number, height: number) {
   const [moved, setMoved] = useState<ImageViewport | null>(null);
   const [hover, setHover] = useState<Hover | null>(null);
@@ -151,7 +151,7 @@ function drawTileLabels(context: CanvasRenderingContext2D, { tiles }: Raster, vi
   }
 }
 
-/** How a picture stands in its frame: picture pixel (px, py) is drawn at (x + px * scaleX, y + py * scaleY). */
+/** Position of a picture in its frame: picture pixel (px, py) is drawn at (x + px * scaleX, y + py * scaleY). */
 interface ImageViewport {
   x: number;
   y: number;
@@ -172,7 +172,7 @@ export function fitPicture(width: number, height: number, frameWidth: number, fr
   return { x: (frameWidth - width * scaleX) / 2, y: (frameHeight - height * scaleY) / 2, scaleX, scaleY };
 }
 
-/** Zooms by `factor` so that the point (x, y) of the frame stays where it is. */
+/** Zooms by `factor` around the point (x, y) of the frame. */
 export function zoomAt(view: ImageViewport, x: number, y: number, factor: number): ImageViewport {
   const limited = Math.max(0.02 / Math.min(view.scaleX, view.scaleY), Math.min(160 / Math.max(view.scaleX, view.scaleY), factor));
   return {

@@ -12,7 +12,7 @@ import { IconButton } from '../kit/Button';
 import { Icon } from '../kit/Icon';
 import { Popover } from '../kit/Popover';
 
-/** Takes the value elsewhere: files of the whole or of what is selected, and the Python expression that reads it. */
+/** Exports the value: files of the whole or the selection, and the Python expression that reads it. */
 export function ValueExport({ row }: { row: Snapshot }) {
   return (
     <Popover

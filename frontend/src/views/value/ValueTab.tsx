@@ -29,7 +29,7 @@ import { ValueImage } from './ValueImage';
 import { ValueLine } from './ValueLine';
 import { ValueTable } from './ValueTable';
 
-/** Ways to look at a value; a new one is one row. */
+/** Kinds of value views; a new one is one row. */
 const VIEWS: Record<ValueMode, { label: string; view: ComponentType<{ row: Snapshot }> }> = {
   table: { label: 'Table', view: ValueTable },
   heatmap: { label: 'Heatmap', view: ofSlice(ValueHeatmap) },
@@ -38,7 +38,7 @@ const VIEWS: Record<ValueMode, { label: string; view: ComponentType<{ row: Snaps
   histogram: { label: 'Histogram', view: ofSlice(ValueHistogram) },
 };
 
-/** A view that draws the current slice, or says why there is none. */
+/** Draws the current slice, or says why there is none. */
 function ofSlice(View: ComponentType<{ data: Slice; row: Snapshot }>): ComponentType<{ row: Snapshot }> {
   return ({ row }) => {
     const data = slice.data.value;
@@ -100,7 +100,7 @@ function NoValue() {
   return captured.value === null || snapshots.loading.value ? null : <NotAtThisStep />;
 }
 
-/** Says that only a part of the value was kept, and which. */
+/** Says that only a sample of the value was stored, and which. */
 function SampleNote({ whole }: { whole: Snapshot }) {
   if (!whole.sample) return null;
   const kept = Math.min(whole.sample.count, whole.size);
@@ -115,7 +115,7 @@ function SampleNote({ whole }: { whole: Snapshot }) {
   );
 }
 
-/** Says that what is shown was not compared with a checksum. */
+/** Says that the shown value was not verified by a checksum. */
 function UnverifiedNote({ whole }: { whole: Snapshot }) {
   if (!whole.unverified) return null;
   return (
@@ -126,7 +126,7 @@ function UnverifiedNote({ whole }: { whole: Snapshot }) {
   );
 }
 
-/** Goes to the largest and the smallest element, and from one zero to the next. */
+/** Buttons for the largest and smallest element, and the next zero. */
 function ElementJumps({ row }: { row: Snapshot }) {
   const [zeros, setZeros] = useState<{ of: string; indices: number[][]; at: number } | null>(null);
   const key = keyText.value;
@@ -165,7 +165,7 @@ function ElementJumps({ row }: { row: Snapshot }) {
 /** How many places are fetched; beyond that the count says how many there are. */
 const MOST_PLACES = 1000;
 
-/** Goes from one NaN or Inf to the next. */
+/** Button for the next NaN or Inf. */
 function NonfiniteJump({ row }: { row: Snapshot }) {
   const [found, setFound] = useState<{ of: string; places: Nonfinite; at: number } | null>(null);
   const key = keyText.value;

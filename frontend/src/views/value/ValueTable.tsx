@@ -17,7 +17,7 @@ import { cellId, drawnFocus, moveFocus, useFocus } from './table_focus';
 const ROW = 24;
 const HEAD = 56;
 
-/** Exact numbers of a matrix; only what is in view is drawn, and fetched where the matrix is large. */
+/** Exact numbers of a matrix; only the visible part is drawn, and fetched if the matrix is large. */
 export function ValueTable({ row }: { row: Snapshot }) {
   const { ref, width, height } = useSize<HTMLDivElement>();
   const [scroll, setScroll] = useState({ top: 0, left: 0 });
@@ -168,7 +168,7 @@ function shade(number: number, row: Snapshot): { backgroundColor?: string } {
   return { backgroundColor: `rgb(${number > 0 ? '59 100 220' : '222 120 20'} / ${(SHADE * Math.min(1, part)).toFixed(3)})` };
 }
 
-/** An element of a sample says where in the whole it stood. */
+/** Original index of an element of a sample. */
 function indexText(index: string): string {
   const whole = snapshot.peek();
   const at = `[${index.replaceAll(',', ', ')}]`;

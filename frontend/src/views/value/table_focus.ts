@@ -13,7 +13,7 @@ interface Sizes {
   readonly width: number;
 }
 
-/** Moves the focused element by a key; the first key goes to the element on the top left of those in view. */
+/** Moves the focused element by a key; the first key selects the top left visible element. */
 export function moveFocus(event: KeyboardEvent, plane: TiledPlane, sizes: Sizes, scroll: { top: number; left: number }): void {
   const size = { rows: plane.rows, columns: plane.columns, page: Math.floor(sizes.height / sizes.row) - 1 };
   const from = placeOf(focusedElement.value, plane);
@@ -24,7 +24,7 @@ export function moveFocus(event: KeyboardEvent, plane: TiledPlane, sizes: Sizes,
   focusedElement.value = fullIndex(plane.mapping, place);
 }
 
-/** Where in the table an element is; null for none, or one of another slice. */
+/** Position of an element in the table; null for none, or one of another slice. */
 function placeOf(element: readonly number[] | null, { mapping: roles, rows, columns }: TiledPlane): TablePlace | null {
   if (element === null || element.length !== roles.length) return null;
   if (roles.some((role, dim) => typeof role === 'number' && role !== element[dim])) return null;
@@ -40,7 +40,7 @@ function firstInView(scroll: { top: number; left: number }, sizes: Sizes, size: 
 
 export const cellId = (y: number, x: number) => `element-${y}-${x}`;
 
-/** The id of the element that the keys have reached, where it is drawn. */
+/** Id of the focused element, if it is drawn. */
 export function drawnFocus(plane: TiledPlane, rows: VirtualWindow, columns: VirtualWindow): string | undefined {
   const at = placeOf(focusedElement.value, plane);
   const drawn = at && at.y >= rows.first && at.y < rows.last && at.x >= columns.first && at.x < columns.last;
@@ -61,7 +61,7 @@ export function useFocus(ref: { current: HTMLElement | null }, plane: TiledPlane
   }, [focus, plane, sizes.height <= 0]);
 }
 
-/** Where to scroll to so that an item is in view: nowhere if it is, by one item if that is enough, else so that it stands in the middle. */
+/** Scroll position that shows an item: unchanged if visible, by one item if that is enough, else centred. */
 function edgeOf(index: number, scroll: number, viewport: number, item: number, count: number): number {
   const scale = scrollScale(viewport, item, count);
   const [first, last] = [index * item, (index + 1) * item - viewport];

@@ -7,7 +7,7 @@ import { theme } from '../../state/page/preferences';
 import { slice } from '../../state/tensors/value';
 import { chartColours } from '../charts/chart_theme';
 
-/** How values become colours in heatmaps and images. `auto`: diverging where there are both signs. */
+/** Mapping of values to colours in heatmaps and images. `auto`: diverging if both signs occur. */
 export type ColourChoice = ColormapName | 'auto';
 
 export const colourChoice = signal<ColourChoice>('auto');
@@ -17,7 +17,7 @@ const typedRange = signal<{ tensor: string | null; low: number | null; high: num
 
 export const numbers = computed(() => slice.data.value?.numbers() ?? new Float64Array());
 
-/** Null where no number of the slice is finite. */
+/** Null if no number of the slice is finite. */
 export const finiteLimits = computed(() => finiteRange(numbers.value));
 
 const dataRange = computed(() => finiteLimits.value ?? { low: 0, high: 1 });

@@ -1,4 +1,4 @@
-/** The canvases of a graph pane: repaints when asked, at most once a frame, at the screen's own resolution. */
+/** The canvases of a graph pane: repaints on request, at most once per frame, at the screen's resolution. */
 
 import { drawHighlights } from '../../../render/draw/draw_highlights';
 import type { Frame, MovedTitle } from '../../../render/frame';
@@ -21,7 +21,7 @@ export class CanvasPainter {
   private readonly contexts: { graph: CanvasRenderingContext2D; highlights: CanvasRenderingContext2D; minimap: CanvasRenderingContext2D };
   private readonly fitter: TextFitter;
   private readonly observer: ResizeObserver;
-  /** The graph as the minimap shows it; painted anew when the layout or the colours change. */
+  /** The graph in the minimap; repainted when the layout or the colours change. */
   private readonly minimapImage = document.createElement('canvas');
   private minimapStale = true;
   private requested = 0;
@@ -64,7 +64,7 @@ export class CanvasPainter {
   private resize(): void {
     const { graph, highlights, minimap } = this.canvases;
     const { clientWidth: width, clientHeight: height } = graph;
-    // Hidden: what was in view will be so again.
+    // While hidden, the last view is kept.
     if (width === 0 || height === 0) return;
     this.ratio = window.devicePixelRatio || 1;
     for (const canvas of [graph, highlights]) {

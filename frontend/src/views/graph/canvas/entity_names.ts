@@ -1,4 +1,4 @@
-/** What the page calls what is selected on the graph: a node's name, or a scope's path with a slash at its end. */
+/** Names of selected entities: a node's name, or a scope's path with a slash at its end. */
 
 import { blockGroupPath, findScope, scopePath, shownEntity } from '../../../model/graph/tree';
 import { rowOf } from '../../../model/wire/graph';
@@ -12,7 +12,7 @@ export function selectedName({ tree, graph }: Drawing, entity: number): string |
   return row >= 0 ? graph.names.at(row) : `${scopePath(tree, graph.paths, scope)}/`;
 }
 
-/** The entity of such a name; -1 where the graph has none. */
+/** The entity with such a name; -1 if there is none. */
 export function entityNamed({ tree, graph }: Drawing, name: string | null): number {
   if (name === null) return -1;
   const row = rowOf(graph, name);
@@ -22,7 +22,9 @@ export function entityNamed({ tree, graph }: Drawing, name: string | null): numb
   return scope > 0 && scopePath(tree, graph.paths, scope) === path ? tree.nodeCount + scope : -1;
 }
 
-/** Finds an entity again in a later version of the graph; -1 where it is gone. A group of blocks is found by its first one: as long as it is one it hides that. */
+/**
+ * Finds an entity in a later version of the graph; -1 if it was removed. A group of blocks is found by its first block, which it hides.
+ */
 export function sameEntity({ tree, graph }: Drawing, entity: number): (now: Drawing) => number {
   const scope = entity - tree.nodeCount;
   const name = scope < 0 ? graph.names.at(entity) : scopePath(tree, graph.paths, scope);

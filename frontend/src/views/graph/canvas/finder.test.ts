@@ -7,7 +7,7 @@ const graph = makeGraph(['net/MatMul', 'net/Relu', 'net/Relu_1']);
 const tree = treeOf(graph);
 const search = (finder: Finder, text: string, kept = false) => finder.search(text, graph, tree, NO_FACTS, kept);
 
-/** A clock on which every piece takes too long, so that a search pauses wherever it may. */
+/** A clock with which every slice takes too long, so that a search pauses whenever it may. */
 function slowly(): void {
   let now = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => (now += 20));

@@ -11,20 +11,20 @@ import { type SearchResult, searchInSlices } from '../../../model/search/search'
 import type { GraphData } from '../../../model/wire/graph';
 
 export class Finder {
-  /** What the hits are of. */
+  /** The query of the hits. */
   readonly text = signal('');
-  /** What is searched for: the same, once that is done. */
+  /** The requested query: the same once the search is done. */
   asked = '';
   readonly hits = signal<Int32Array>(new Int32Array(0));
   readonly current = signal(-1);
   /** Whether only the letters of the text were found. */
   readonly fuzzy = signal(false);
-  /** Whether the text cannot be read, and in words why there are no hits. */
+  /** Whether the text is invalid, and why there are no hits. */
   readonly unread = signal(false);
   readonly message = signal<string | null>(null);
-  /** The ways between the ends of what was found in a row, each link once. */
+  /** The paths between the ends of connected patterns, each link once. */
   ways: readonly Int32Array[] = [];
-  /** What was found; null without a search. */
+  /** Results; null without a search. */
   marks: Marks | null = null;
 
   /** The last search, as `search` returns it. */
@@ -32,8 +32,8 @@ export class Finder {
   private readonly latest = new LatestRequest();
 
   /**
-   * Searches anew, a piece at a time: what was found before stays until the end. The current hit stays where it still is one and is to be `kept`, else it is
-   * left to `step`. False where another search came before the end.
+   * Searches in slices: previous results stay until the end. The current hit stays if it is still one and is to be `kept`, else `step`
+   * chooses. False if another search came first.
    */
   search(text: string, graph: GraphData, tree: ScopeTree, facts: SearchFacts, kept = false): Promise<boolean> {
     this.asked = text;
@@ -70,7 +70,7 @@ export class Finder {
     this.marks = null;
   }
 
-  /** Row of the next (1) or previous (-1) hit, around the ends; -1 if there are none. */
+  /** Row of the next (1) or previous (-1) hit, cyclic; -1 if there are none. */
   step(direction: 1 | -1): number {
     const count = this.hits.value.length;
     if (count === 0) return -1;

@@ -1,4 +1,4 @@
-/** What can be done with an entity of the graph: the rows of its menu. */
+/** Actions on an entity of the graph: the rows of its menu. */
 
 import { blockGroupPlace, NONE_GROUPED, withToggled } from '../../../model/graph/repeated_blocks';
 import type { TraceKind } from '../../../model/graph/trace';
@@ -42,7 +42,7 @@ function blockGroupCommands(model: GraphView, entity: number): Command[] {
   return [{ label: place.grouped ? `Ungroup ${blocks}` : `Group ${blocks}`, key: 'u', run: () => toggleBlockGroup(model, entity) }];
 }
 
-/** Ungroups the repeated blocks that an entity is or is in, or groups them again; false where nothing repeats. */
+/** Ungroups or regroups the repeated blocks around an entity; false if there are none. */
 export function toggleBlockGroup(model: GraphView, entity: number): boolean {
   const { drawing } = model;
   const place = drawing && blockGroupPlace(drawing.tree, drawing.graph.paths, entity);

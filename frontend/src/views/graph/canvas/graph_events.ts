@@ -7,13 +7,13 @@ export type Status = { readonly kind: 'empty' | 'loading' | 'ready' } | { readon
 
 export interface Hover {
   readonly entity: number;
-  /** Meta edge, where the pointer is over one; -1 else. */
+  /** Meta edge under the pointer, or -1. */
   readonly edge: number;
   readonly x: number;
   readonly y: number;
 }
 
-/** Where a menu is open, and about what. */
+/** Position and subject of an open menu. */
 export interface Menu {
   readonly entity: number;
   readonly x: number;
@@ -24,12 +24,12 @@ export interface GraphEvents {
   /** See entity_names.ts. */
   select(name: string | null): void;
   hover(name: string | null): void;
-  /** Bookmarks what is selected; absent where nothing can be bookmarked. */
+  /** Bookmarks the selection; absent if bookmarks are unavailable. */
   readonly bookmark?: (() => void) | undefined;
   /** Which nodes, by their rows, are large enough in view for a line of how they moved. */
   trends(graph: GraphData, rows: readonly number[]): void;
   expanded(scopes: readonly string[]): void;
-  /** All of what is open is about to change: "back" is to lead to the current view. */
+  /** Called before all expanded scopes change, to add a history entry. */
   leave(): void;
   /** Which repeated blocks are not grouped from now on. */
   ungroup(paths: readonly string[]): void;

@@ -8,11 +8,13 @@ import { clearSearch, nextBad, nextHit, nextTraced, zoomBy } from './navigation'
 interface GraphKey {
   readonly keys: readonly string[];
   readonly does: string;
-  /** What keys do by themselves where there are several, for the command palette. */
+  /** Titles of the single keys of a row, for the command palette. */
   readonly each?: Readonly<Record<string, string>>;
-  /** It is about what is selected. */
+  /** It needs a selection. */
   readonly selected?: boolean;
-  /** `event.key` to what it does, false where it does nothing now; rows without are done by the pointer or by the search box. */
+  /**
+   * `event.key` to its action, which returns false if it has no effect now; rows without actions belong to the pointer or the search box.
+   */
   readonly actions?: Readonly<Record<string, (model: GraphView) => unknown>>;
 }
 
@@ -94,7 +96,7 @@ export const GRAPH_KEYS: readonly GraphKey[] = [
 
 const ACTIONS = new Map(GRAPH_KEYS.flatMap((row) => Object.entries(row.actions ?? {})));
 
-/** Does what a key says; false if the key means nothing to the graph. */
+/** Runs the action of a key; false if the graph has none. */
 export function handleKey(model: GraphView, event: KeyboardEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey) return false;
   const action = ACTIONS.get(event.key);
@@ -129,7 +131,7 @@ function toggleSelected(model: GraphView): void {
   if (drawing && selected >= drawing.tree.nodeCount) model.toggle(selected - drawing.tree.nodeCount);
 }
 
-/** Clears the search if there is one, else the trace, else the selection; false if there is none of them. */
+/** Clears the search, else the trace, else the selection; false if there is none of them. */
 function clearOne(model: GraphView): boolean {
   if (model.finder.text.value !== '') clearSearch(model);
   else if (model.tracer.found.value || model.pathStart.value !== null) model.events.trace(null, '');

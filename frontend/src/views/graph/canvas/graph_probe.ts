@@ -5,7 +5,7 @@ import { rowOf } from '../../../model/wire/graph';
 import { toScreenX, toScreenY } from '../../../render/camera';
 import type { GraphView } from './graph_view';
 
-/** Answers `window.tensortap` for a graph pane: what is drawn in view now, and where (a canvas has no DOM to ask). */
+/** Implements `window.tensortap` for a graph pane: drawn entities and their positions (a canvas has no DOM). */
 export function probeOf(model: GraphView, canvas: HTMLElement): GraphProbe {
   const drawn = (entity: number): boolean => entity >= 0 && model.shown(entity) === entity && inView(boxOf(model, canvas, entity), canvas);
   return {
@@ -34,7 +34,7 @@ export function probeOf(model: GraphView, canvas: HTMLElement): GraphProbe {
   };
 }
 
-/** The entity that stands for a node's name or a scope's path; -1 where there is none. */
+/** The entity with a node's name or a scope's path; -1 if there is none. */
 function entityOf(model: GraphView, name: string): number {
   if (!model.drawing) return -1;
   const { graph, tree } = model.drawing;

@@ -5,13 +5,13 @@ import { LayoutSession } from '../../../layout/session';
 
 type OnReply = ConstructorParameters<typeof LayoutSession>[0];
 
-// Motion is asked for in a browser.
+// Motion depends on the browser.
 vi.hoisted(() => {
   const matches = { matches: true, addEventListener: () => undefined };
   Object.assign(globalThis, { window: globalThis, matchMedia: () => matches, addEventListener: () => undefined });
 });
 
-/** Replies that are held back, and what the layout was asked for. */
+/** Delayed replies, and requests to the layout. */
 const worker = vi.hoisted(() => ({ held: null as (() => void)[] | null, opened: [] as unknown[] }));
 
 vi.mock('../../../layout/client', () => ({

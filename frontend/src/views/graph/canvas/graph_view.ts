@@ -1,4 +1,4 @@
-/** The graph pane without its HTML: what is loaded, opened, selected and hovered, and when to paint what. */
+/** The graph pane without HTML: what is loaded, expanded, selected and hovered, and when to paint what. */
 
 import { signal } from '@preact/signals';
 import { type LayoutClient, layoutOf } from '../../../layout/client';
@@ -37,7 +37,7 @@ const SAME_ROW = 40;
 interface Painter {
   /** Paints at the next frame. */
   request(): void;
-  /** Boxes or colours are others: the minimap is painted anew, too. */
+  /** Boxes or colours changed: the minimap is repainted, too. */
   layoutChanged(): void;
   close(): void;
 }
@@ -56,7 +56,7 @@ export class GraphView {
   readonly finder = new Finder();
   readonly tracer = new Tracer();
   readonly lines = new TrendLines((graph, rows) => this.events.trends(graph, rows));
-  /** Whether anything repeats in the graph, and where a path begins that has no end yet. */
+  /** Whether the graph has repeated blocks, and the start of a path without an end yet. */
   readonly hasBlocks = signal(false);
   readonly pathStart = signal<string | null>(null);
   readonly menu = signal<Menu | null>(null);
@@ -65,12 +65,12 @@ export class GraphView {
   drawing: Drawing | null = null;
   selected = -1;
   neighbours: readonly Neighbour[] = [];
-  /** Nodes that the page asked to mark, in order, and their marks. */
+  /** Nodes to mark, in order, and their marks. */
   chain: readonly number[] = [];
   marks: Marks | null = null;
   overlay: StepStatistics | null = null;
   ungrouped: readonly string[] = [];
-  /** Names of what has a star. */
+  /** Names of bookmarked entities. */
   bookmarks: readonly string[] = [];
 
   private screen: Painter | null = null;
@@ -86,7 +86,7 @@ export class GraphView {
   private afterUpdate: (() => void)[] = [];
   private graph: GraphData | null = null;
   private trace: Trace | null = null;
-  /** Puts the view back on what it was on, after the graph was loaded again. */
+  /** Restores the view after the graph was reloaded. */
   private backTo: (() => void) | null = null;
   private openPaths: readonly string[] = [];
   /** Requests that the worker has not answered. */
@@ -157,7 +157,7 @@ export class GraphView {
     if (another) this.searchAgain(/is:/i);
   }
 
-  /** Which repeated blocks are not grouped: the graph is laid out anew around what is selected, everything else stays as it is. */
+  /** Changes which repeated blocks are ungrouped: the graph is laid out again around the selection, everything else stays. */
   setUngrouped(ungrouped: readonly string[]): void {
     if (ungrouped.join() === this.ungrouped.join()) return;
     this.ungrouped = ungrouped;
@@ -188,7 +188,7 @@ export class GraphView {
     this.screen?.request();
   }
 
-  /** Selection from outside, by name (see entity_names.ts): shows it unless the choice was made here. */
+  /** Selection from outside, by name (see entity_names.ts): shows it unless it was selected here. */
   select(name: string | null): void {
     this.wanted = name;
     if (!this.drawing || name === this.reported) return;
@@ -219,7 +219,7 @@ export class GraphView {
   toggle(scope: number): void {
     if (!this.drawing || scope <= 0) return;
     const [entity, opens] = [this.drawing.tree.nodeCount + scope, !this.drawing.placed.open[scope]];
-    // Where the title follows the view, the place to hold is out of view, and the closed scope would be, too.
+    // With a sticky title, the anchor is out of view, and so would be the collapsed scope.
     const away = !opens && this.moved.some((title) => title.entity === entity);
     if (this.setOpen([scope], opens, entity) && away) this.afterUpdate.push(() => this.centre(entity, false));
   }
@@ -246,7 +246,7 @@ export class GraphView {
     if (this.drawing) this.viewport.fit(this.rect(this.drawing.tree.nodeCount)!, smoothly);
   }
 
-  /** Opens what encloses an entity, selects it and brings it into view. */
+  /** Expands the scopes around an entity, selects it and brings it into view. */
   reveal(entity: number, pick = false): void {
     const { drawing } = this;
     if (!drawing) return;
@@ -258,10 +258,10 @@ export class GraphView {
     };
     if (closed.length === 0) show();
     else if (this.setOpen(closed, true, drawing.tree.nodeCount + closed[closed.length - 1]!)) this.afterUpdate.push(show);
-    else choose(); // by its name it is found again in what is being loaded
+    else choose(); // its name finds it in the graph that is loading
   }
 
-  /** Opens what encloses some rows, and brings all of them into view. */
+  /** Expands the scopes around some rows, and brings all of them into view. */
   revealAll(rows: readonly number[]): void {
     const { drawing } = this;
     if (!drawing || rows.length === 0) return;
@@ -290,12 +290,12 @@ export class GraphView {
     this.screen?.request();
   }
 
-  /** The entity itself, or the closed scope that hides it; -1 for none. */
+  /** The entity itself, or the collapsed scope that hides it; -1 for none. */
   shown(entity: number): number {
     return this.drawing && entity >= 0 ? shownEntity(this.drawing.tree, this.drawing.placed.open, entity) : -1;
   }
 
-  /** The box of a scope that stands first: of those at its top the leftmost. */
+  /** The first box of a scope: the leftmost at its top. */
   private beginningOf(scope: number): Rect | null {
     const { tree } = this.drawing!;
     const inside = [...tree.children.subarray(tree.childStart[scope], tree.childStart[scope + 1])];
@@ -320,13 +320,13 @@ export class GraphView {
     return { x: toScreenX(camera, view, rect.x), y: toScreenY(camera, view, rect.y), width, height };
   }
 
-  /** What an entity is joined with, as far as it is visible. */
+  /** The visible neighbours of an entity. */
   neighboursOf(entity: number): readonly Neighbour[] {
     const { tree, graph, meta, placed } = this.drawing!;
     return shownNeighbours(tree, graph.edges, meta, placed.open, entity);
   }
 
-  /** False where there is nothing to search yet, or another search came before this one's end. The current hit stays where it is to be `kept`. */
+  /** False if there is nothing to search yet, or another search came first. The current hit stays if it is to be `kept`. */
   async search(text: string, kept = false): Promise<boolean> {
     const { drawing, finder } = this;
     const found = drawing !== null && (await finder.search(text, drawing.graph, drawing.tree, this.facts(), kept));
@@ -334,13 +334,13 @@ export class GraphView {
     return found;
   }
 
-  /** Searches for the same again, where it may be that what is `about` has changed; the current hit stays if it still is one. */
+  /** Repeats the search if the facts in `about` may have changed; the current hit stays if it is still one. */
   searchAgain(about: RegExp): void {
     const { asked } = this.finder;
     if (about.test(asked)) void this.search(asked, true);
   }
 
-  /** What is known of the nodes that a pane shows; of another run's graph only their health. */
+  /** Facts about the nodes of a pane; of another run's graph only their health. */
   facts(): SearchFacts {
     const { drawing } = this;
     const health = this.colouring.value?.health;
@@ -351,7 +351,7 @@ export class GraphView {
     return { ...NO_FACTS, ...known, nan: (row) => state(row) === NAN, inf: (row) => state(row) === INF };
   }
 
-  /** Moves what is moving; true while there is more to come. */
+  /** Advances animations; true while they continue. */
   advance(now: number): boolean {
     this.viewport.advance(now);
     if (!this.motion.active) return this.viewport.flying;
@@ -362,7 +362,7 @@ export class GraphView {
     return this.motion.active || this.viewport.flying;
   }
 
-  /** Remembers the selection and where it is on the screen; the result finds it in a graph that was loaded again, and puts it there. */
+  /** Stores the selection and its screen position; the result restores both in a reloaded graph. */
   private holdPlace(): () => void {
     const { drawing } = this;
     const entity = this.shown(this.selected);
@@ -436,7 +436,7 @@ export class GraphView {
     this.setNeighbours();
     this.reportOpen();
     for (const then of this.afterUpdate.splice(0)) then();
-    // Where the view goes elsewhere, nothing is to be held: a slow frame may end the flight before the boxes are there.
+    // If the view moves elsewhere, nothing is anchored: a slow frame may end the flight before the boxes arrive.
     if (this.viewport.flying) this.anchor = null;
     this.layouts.value++;
     this.screen?.layoutChanged();

@@ -12,7 +12,7 @@ import { graphId } from '../../../state/runs';
 import { entityNamed } from './entity_names';
 import type { GraphView } from './graph_view';
 
-/** Goes to the path of the first NaN: all scopes on it expand, and it comes into view as a whole. */
+/** Goes to the path of the first NaN: expands all its scopes, and shows it as a whole. */
 export function showNanPath(): void {
   showChain();
   const wanted = graphId.peek();
@@ -27,14 +27,14 @@ export function showNanPath(): void {
       model.revealAll(rows);
     });
   });
-  // Who goes elsewhere meanwhile is not brought back.
+  // If the user goes elsewhere meanwhile, the view is not moved back.
   setTimeout(() => stop(), GIVEN_UP_MS);
 }
 
-/** A graph takes less than that to be laid out, or nobody waits for it. */
+/** Layout takes less than this, or the user has moved on. */
 const GIVEN_UP_MS = 20_000;
 
-/** Searches the graph of the run from elsewhere on the page, and goes to the first hit. */
+/** Searches the run's graph from elsewhere on the page, and goes to the first hit. */
 export function searchFor(text: string): void {
   withGraph((model) => void model.search(text).then((found) => found && nextHit(model, 1)));
 }
@@ -43,7 +43,7 @@ export function searchFor(text: string): void {
 export function goToScope(path: string): void {
   withGraph((model) => {
     if (revealScope(model, path) || part.value === 'all') return;
-    // It lies in another part of the step.
+    // It is in another part of the step.
     choosePart('all');
     const stop = effect(() => {
       model.layouts.value;
@@ -72,7 +72,7 @@ export const hitAt = (model: GraphView, index: number): boolean => goTo(model, m
 /** Goes to the next node of the trace; false if there is none. */
 export const nextTraced = (model: GraphView, direction: 1 | -1): boolean => goTo(model, model.tracer.step(direction));
 
-/** Goes to the next node with NaN or Inf at the current step (origins first, then as the data flows), around the ends; false if there is none. */
+/** Goes to the next node with NaN or Inf at the current step (origins first, then data flow order), cyclic; false if there is none. */
 export function nextBad(model: GraphView, direction: 1 | -1): boolean {
   const { drawing, selected } = model;
   if (!drawing) return false;
@@ -93,18 +93,18 @@ function goTo(model: GraphView, row: number): boolean {
   return row >= 0;
 }
 
-/** By key or button: what is selected and in view stays there. */
+/** By key or button: a visible selection stays in place. */
 export function zoomBy(model: GraphView, factor: number): void {
   const shown = model.shown(model.selected);
   model.viewport.zoomSmoothly(factor, shown < 0 ? null : model.rect(shown));
 }
 
-/** The graph of the run while a view shows it, for what acts on it from elsewhere on the page. */
+/** The run's graph while a view shows it, for actions elsewhere on the page. */
 export const currentGraphView = signal<GraphView | null>(null);
 
 let forget = (): void => undefined;
 
-/** Does something with the graph, now or as soon as it is laid out; a view without it makes room. What still waits is forgotten. */
+/** Runs an action on the graph, now or when it is laid out; a view without it is replaced. Pending actions are dropped. */
 export function withGraph(act: (model: GraphView) => void): void {
   forget();
   if (view.value !== 'stepper') view.value = 'graph';

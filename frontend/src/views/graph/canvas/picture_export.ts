@@ -20,19 +20,19 @@ const BOXES_A_PIECE = 1000;
 /** Titles that follow the view stay this far below its upper edge. */
 const TITLES_FROM = 8;
 
-/** What the pointer is over is no part of a picture. */
+/** Hover effects are not part of a picture. */
 const NO_POINTER = { hovered: -1, hoveredEdge: -1 };
 
-/** What is done between pieces: tells what part is done, and throws where the rest is not to be. */
+/** Called between slices: reports progress, and throws to cancel. */
 type Pause = (share: number) => void;
 
-/** A picture that was planned, and is made by `file`. */
+/** A planned picture; `file` creates it. */
 export class Picture {
   readonly plan: PicturePlan;
   private readonly footer: Footer;
   private readonly fitter: TextFitter;
 
-  /** `caption`: what stands below the picture, and is its title. */
+  /** `caption`: text below the picture, and its title. */
   constructor(
     private readonly model: GraphView,
     private readonly drawing: Drawing,
@@ -48,8 +48,8 @@ export class Picture {
   }
 
   /**
-   * Makes the file of the current view; `progress` gets what part of it is done. Throws the signal's reason once it is aborted, and an Error for people
-   * if the graph is laid out anew meanwhile.
+   * Creates the file of this view; `progress` receives the finished share. Throws the signal's reason once it is aborted, and a
+   * user-readable Error if the graph is laid out again meanwhile.
    */
   async file(progress: (share: number) => void, abort: AbortSignal): Promise<Blob> {
     const { layouts } = this.model;
@@ -83,7 +83,7 @@ export class Picture {
     const frame = this.frame(context);
     await runInSlices(paintingOf(frame, BOXES_A_PIECE), pause);
     if (!areEmpty(highlights)) {
-      // On a canvas of its own: it clears what it leaves free.
+      // On a separate canvas, because it clears empty areas.
       const above = canvasOf(width, height);
       above.context.scale(ratio, ratio);
       drawHighlights({ ...frame, context: above.context }, camera, highlights);

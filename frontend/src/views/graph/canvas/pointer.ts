@@ -97,7 +97,7 @@ export class PointerInput {
     if (hit && hit.entity >= this.nodeCount && !this.onSign(hit, x, y)) this.model.toggle(hit.entity - this.nodeCount);
   }
 
-  /** By the right button at what is under it; by the keyboard at the selection. */
+  /** For the right button, at the pointer; for the keyboard, at the selection. */
   private openMenu(event: MouseEvent): void {
     const { model } = this;
     const [x, y] = this.position(event);
@@ -145,7 +145,7 @@ export class PointerInput {
     return drawing && hitTest(drawing.placed, viewport.camera, viewport.view, x, y);
   }
 
-  /** The title at a point that stands elsewhere than its scope has it. */
+  /** The title drawn outside of its title bar at a point. */
   private movedTitle(x: number, y: number): MovedTitle | undefined {
     return this.model.moved.findLast((title) => x >= title.x && x <= title.right && y >= title.y && y <= title.bottom);
   }

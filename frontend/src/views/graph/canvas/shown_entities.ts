@@ -1,4 +1,4 @@
-/** What of a graph pane is visible, highlighted and bookmarked now. */
+/** Visible, highlighted and bookmarked entities of a graph pane. */
 
 import { sameTrace } from '../../../model/graph/trace';
 import { enclosing } from '../../../render/camera';
@@ -6,20 +6,20 @@ import type { Highlights } from '../../../render/draw/draw_highlights';
 import { entityNamed } from './entity_names';
 import type { GraphView } from './graph_view';
 
-/** Nodes as they are drawn now: what hides several of them is there once. */
+/** Nodes as drawn: a collapsed scope with several of them occurs once. */
 function shownOnce(model: GraphView, rows: Iterable<number>): number[] {
   const { drawing } = model;
   if (!drawing) return [];
   return [...new Set([...rows].map((row) => model.shown(drawing.tree.entityOf[row]!)))].filter((entity) => entity >= 0);
 }
 
-/** What stands for the bookmarks now: the things themselves, or the closed scopes that hide them. */
+/** Entities that show the bookmarks: themselves, or the collapsed scopes that hide them. */
 export function visibleBookmarks(model: GraphView): ReadonlySet<number> {
   const { drawing, bookmarks } = model;
   return new Set(drawing ? bookmarks.map((name) => model.shown(entityNamed(drawing, name))) : []);
 }
 
-// What of a graph pane is highlighted now.
+// Highlighted entities of a graph pane.
 
 export function highlightsOf(model: GraphView): Highlights {
   const { drawing } = model;
@@ -45,7 +45,7 @@ export function areEmpty(highlights: Highlights): boolean {
   return points < 0 && !highlights.hits && !highlights.marks && !highlights.traced;
 }
 
-// A trace comes into view as a whole, once, when it is made or an address names it.
+// A new trace, or one from an address, is shown as a whole once.
 
 /** The list of its nodes, with its margins. */
 const CARD = 270;

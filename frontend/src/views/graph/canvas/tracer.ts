@@ -23,17 +23,17 @@ export class Tracer {
     return this.found.value?.rows ?? NO_ROWS;
   }
 
-  /** Where a trace begins is in view with it. */
+  /** The start of a trace is kept in view with it. */
   private marked(): Iterable<number> {
     return this.path.length > 0 ? this.path : [...(this.found.value?.origin ?? []), ...this.rows];
   }
 
-  /** Rows from each to the next, where the trace is a path. */
+  /** Consecutive rows, if the trace is a path. */
   get path(): Int32Array {
     return this.found.value?.trace.kind === 'path' ? this.rows : NO_ROWS;
   }
 
-  /** Row of the next (1) or previous (-1) node, around the ends; -1 if there are none. */
+  /** Row of the next (1) or previous (-1) node, cyclic; -1 if there are none. */
   step(direction: 1 | -1): number {
     const count = this.rows.length;
     if (count === 0) return -1;

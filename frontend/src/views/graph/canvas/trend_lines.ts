@@ -1,4 +1,4 @@
-/** The lines in the nodes shown: which nodes have room for one, and what the page knows of them. */
+/** Trends in visible nodes: which nodes have room, and their data. */
 
 import { valuesByEntity } from '../../../model/graph/node_values';
 import type { ScopeTree } from '../../../model/graph/tree';
@@ -8,7 +8,7 @@ import type { StepStatistics } from '../../../model/wire/step_statistics';
 import { nodesWithRoom } from '../../../render/draw/draw_trends';
 import type { Frame, ShownTrends } from '../../../render/frame';
 
-/** The view rests for this long before its nodes are asked for. */
+/** The view must be still for this long before trends are requested. */
 const PAUSE_MS = 120;
 
 export class TrendLines {
@@ -17,7 +17,7 @@ export class TrendLines {
   private reportedOf: GraphData | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Told of the rows of the nodes in view, once the view rests. */
+  /** Called with the rows of visible nodes, once the view is still. */
   constructor(private readonly report: (graph: GraphData, rows: readonly number[]) => void) {}
 
   set(trends: NodeTrends | null, tree: ScopeTree | null, overlay: StepStatistics | null): void {

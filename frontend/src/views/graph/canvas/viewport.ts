@@ -1,4 +1,4 @@
-/** Where the camera is, and its short flights. */
+/** Position of the camera, and its animations. */
 
 import {
   between,
@@ -43,7 +43,7 @@ export class Viewport {
     return this.flight !== undefined;
   }
 
-  /** Where the camera is going, or is. */
+  /** Target of the camera, or its position. */
   get goal(): Camera {
     return this.flight?.to ?? this.camera;
   }
@@ -94,7 +94,7 @@ export class Viewport {
     else this.jump(to);
   }
 
-  /** Fits all, or, where that would be too small to read, as much of `focus` from its top, or from `first` in it, as is readable. */
+  /** Fits everything, or, if that would be unreadable, as much of `focus` from its top, or from `first` in it, as is readable. */
   look(all: Rect, focus: Rect, first: Rect | null): void {
     const whole = fitRect(all, this.view);
     const part = fitRect(focus, this.view);
@@ -114,7 +114,7 @@ export class Viewport {
     this.flyTo(centreOn(rect, this.view, this.camera));
   }
 
-  /** Has all of a rectangle in view, left of a card over the right edge; false where it would be too small to see what is in it. */
+  /** Shows a whole rectangle left of a card at the right edge; false if it would be too small. */
   bring(rect: Rect, card: number): boolean {
     if (this.shows(rect, card)) return true;
     const { goal, view } = this;
@@ -126,7 +126,7 @@ export class Viewport {
     return true;
   }
 
-  /** Whether a rectangle of the graph is in view, clear of what lies over the edges, and large enough to read. */
+  /** Whether a rectangle of the graph is visible, clear of overlays, and large enough to read. */
   shows(rect: Rect, card = 0): boolean {
     const { camera, view } = this;
     const [left, top] = [toScreenX(camera, view, rect.x), toScreenY(camera, view, rect.y)];
@@ -146,7 +146,7 @@ export function prefersStillness(): boolean {
   return matchMedia('(prefers-reduced-motion: reduce)').matches;
 }
 
-/** How far down the tools over the view reach: in a narrow one (overlays.css) they stand in two rows. */
+/** Height of the tools above the view: in a narrow view (overlays.css) they take two rows. */
 export function covered(view: View): number {
   return view.width <= NARROW ? 92 : 49;
 }
