@@ -39,7 +39,7 @@ def sentences(document: str) -> list[Sentence]:
 
 
 def paragraphs(document: str) -> Iterator[tuple[int, str]]:
-    """(line, text) of paragraphs and list items, without markup; code is `code`."""
+    """(line, text) of paragraphs and list items, without markup; inline code is `Code`."""
     parsed = MarkdownIt().enable("table").parse(ALL_DOCUMENTS[document].read_text(encoding="utf-8"))
     skipped = 0
     for token in parsed:
@@ -52,7 +52,7 @@ def paragraphs(document: str) -> Iterator[tuple[int, str]]:
 
 
 def _plain(tokens: list[Token]) -> str:
-    parts = {"text": lambda token: token.content, "softbreak": lambda _: " ", "code_inline": lambda _: "code"}
+    parts = {"text": lambda token: token.content, "softbreak": lambda _: " ", "code_inline": lambda _: "Code"}
     return "".join(parts[token.type](token) for token in tokens if token.type in parts)
 
 
