@@ -61,6 +61,11 @@ class _ResponseCache:
             else Response(made[0], content_type=made[1])
         )
 
+    def clear(self) -> None:
+        """Drops all answers."""
+        with self._lock:
+            self._answers.clear()
+
     def _find(self, address: bytes, state: tuple[int, ...]) -> _Entry:
         with self._lock:
             answer = self._answers.get(address)
@@ -90,6 +95,12 @@ def _pack(response: Response) -> PackedResponse | tuple[bytes, str]:
 def install(app: Flask) -> None:
     """Adds an empty cache to `app`."""
     app.extensions[_KEY] = _ResponseCache()
+
+
+def drop_responses(app: Flask) -> None:
+    """Empties the cache of `app`."""
+    answers: _ResponseCache = app.extensions[_KEY]
+    answers.clear()
 
 
 def cached(view: View) -> View:

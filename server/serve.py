@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,12 +24,15 @@ from flask import Flask
 from waitress.server import create_server
 
 from tensortap.core.errors import TensortapError
+from tensortap.index.query.search import drop_sorted
 from tensortap.replay.client import ReplayProcess
 from tensortap.system.temp_dirs import remove_stale_temp_folders
 
 from .app import create_app
 from .connections import AcceptLimit, ClientChannel, IdleConnections, SocketMap
-from .log_reader import call_after_refresh, close_log, current_log
+from .log_reader import call_after_refresh, close_log, current_log, drop_log_caches
+from .memory_limit import DEFAULT_BYTES, MemoryLimit
+from .response_cache import drop_responses
 from .responses.error_responses import ESCAPE_FILTER
 from .routes.graphs import encoded_graph
 from .routes.replay import close_replays
@@ -73,6 +77,7 @@ class Server:
     `framing`: who may embed the page, at `frame_url`.
     `rules`: a file of rule settings, read again whenever it changes.
     `own_process`: whether this process does nothing else, so that it may keep its memory small.
+    `memory`: bytes that this process may take, then; None: no limit.
     `trusted_proxy`: the IP address of a proxy with trusted `X-Forwarded-Host` and `X-Forwarded-Proto`.
     Whoever can send requests from that address chooses what the Host check sees. Others' are thrown away.
 
@@ -95,6 +100,7 @@ class Server:
         framing: Framing | None = None,
         rules: Path | None = None,
         own_process: bool = False,
+        memory: int | None = DEFAULT_BYTES,
     ) -> None:
         local = is_loopback(host)
         if replay_process is not None and not use_token:
@@ -135,7 +141,11 @@ class Server:
             raise ServingError(str(error), "Use --allow-host NAME or --allow-host NAME:PORT.") from error
         if own_process:
             tune_allocators()
-            call_after_refresh(self.app, MemoryTrimmer().trim)
+            trimmer = MemoryTrimmer()
+            call_after_refresh(self.app, trimmer.trim)
+            if memory is not None:
+                drop = (partial(drop_log_caches, self.app), partial(drop_responses, self.app), drop_sorted)
+                MemoryLimit(memory, drop, trimmer.trim).start()
         self._running = self._ending = False
         self._changing = threading.Lock()  # guards these two
         self._sockets = SocketMap()

@@ -21,6 +21,7 @@ from tensortap.analysis.notes import missing_from
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import parse_settings
 from tensortap.core.progress import Advance
+from tensortap.index.cache.container import release_pages
 from tensortap.index.run_index import RunIndex, RunReplacedError, open_run
 from tensortap.system.pandas_guard import hide_pandas
 from tensortap.system.subprocess_worker import SendProgress, serve, spaced
@@ -130,6 +131,7 @@ def main() -> None:
         advance(0, 0, "reading")
         found = [runs.get(Place(*place)) for place in asked["places"]]
         answer = run_task(asked["what"], found, asked["options"], advance)
+        release_pages()
         # A plain tuple: the classes of this module are `__main__`'s here.
         return None, pickle.dumps(tuple(answer), pickle.HIGHEST_PROTOCOL)
 

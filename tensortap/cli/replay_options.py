@@ -95,8 +95,8 @@ def add_limits(parser: argparse.ArgumentParser, seconds: float, gigabytes: float
     parser.add_argument(
         f"--{prefix}memory",
         dest="memory_bytes",
-        type=_bytes,
-        default=_bytes(str(gigabytes)),
+        type=byte_count,
+        default=byte_count(str(gigabytes)),
         metavar="GB",
         help="memory limit of a replay beyond TensorFlow's own, in GB of 10^9 bytes, e.g. 0.5 (default: "
         f"{gigabytes:g})",
@@ -113,5 +113,6 @@ def _amount(text: str) -> float:
     return number
 
 
-def _bytes(text: str) -> int:
+def byte_count(text: str) -> int:
+    """An argparse type: gigabytes of 10^9 bytes, as bytes."""
     return int(_amount(text) * 1e9)

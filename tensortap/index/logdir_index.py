@@ -104,6 +104,10 @@ class LogIndex:
         holding = (each for each in found if each[1] == folder or each[1] in folder.parents)
         return next(holding, (folder.name, folder))
 
+    def drop_caches(self) -> None:
+        """Drops what is only held to answer the next question faster."""
+        self._shared.commits.clear()
+
     @property
     def runs(self) -> list[RunIndex]:
         """All runs, the newest first; those that cannot be read say why in `error`."""

@@ -19,7 +19,7 @@ from tensortap.system.temp_dirs import temp_folder_until_exit
 
 from ..argument_types import add_follow_links, source
 from ..exit import exit_now, interrupted_at_once, status_of
-from ..replay_options import add_limits
+from ..replay_options import add_limits, byte_count
 
 if TYPE_CHECKING:
     from tensortap.replay.client import ReplayProcess
@@ -76,6 +76,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_limits(parser, 300.0, 8.0, prefix="replay-")
     parser.add_argument(
+        "--memory",
+        dest="serve_bytes",
+        type=byte_count,
+        default=byte_count("1"),
+        metavar="GB",
+        help="memory limit of the server, in GB of 10^9 bytes (default: 1); large analyses run in processes "
+        "of their own",
+    )
+    parser.add_argument(
         "--rules",
         type=Path,
         metavar="FILE",
@@ -117,6 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
         replay_process=_replay_process(arguments),
         rules=_checked(arguments.rules),
         own_process=True,
+        memory=arguments.serve_bytes,
     )
     for logdir in logdirs:
         if not is_folder(logdir):

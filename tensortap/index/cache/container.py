@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping
 from io import RawIOBase
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -27,6 +28,7 @@ _HEAD = struct.Struct("<8sII")
 _ALIGN = 64
 _MAX_HEADER = 1 << 30
 _READ_BYTES = 4 << 20  # bytes checked at a time
+_MAPPED: WeakSet[mmap.mmap] = WeakSet()
 _DTYPES = {np.dtype(name).str for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f8", "?")}
 
 
@@ -76,6 +78,7 @@ def read_container(path: Path) -> tuple[Any, dict[str, Array]]:
         with path.open("rb", buffering=0) as file:
             about, entries, start = _read_header(file)
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            _MAPPED.add(mapped)
             arrays = {}
             for name, dtype, count, at, crc in entries:
                 array = np.frombuffer(mapped, dtype, count, start + at)
@@ -85,6 +88,13 @@ def read_container(path: Path) -> tuple[Any, dict[str, Array]]:
     except (OSError, ValueError, TypeError, KeyError, struct.error, RecursionError) as error:
         raise ContainerError(f"{path.name}: {error}") from error
     return about, arrays
+
+
+def release_pages() -> None:
+    """Takes what was read of all mapped files out of this process's memory; it is read again on use."""
+    if hasattr(mmap, "MADV_DONTNEED"):
+        for mapped in list(_MAPPED):
+            mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _read_header(file: RawIOBase) -> tuple[Any, list[list[Any]], int]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from tensortap.core.deadline import check_time_limit
 from tensortap.core.dtypes import Array
 from tensortap.dump.read.stats_reader import Commit
 
@@ -72,6 +73,8 @@ class Catalog:
     Args:
         histograms: hold histograms, too, until they are saved.
     """
+
+    rows_at_once = 1 << 21  # that are sorted or compared together, see `blocks`
 
     def __init__(self, run_dir: Path, *, histograms: bool = False) -> None:
         self.run_dir = run_dir
@@ -196,6 +199,12 @@ class Catalog:
             return self._values_left(rows, name)
         values = self.parts.column(name, rows, self.rows)
         return self.steps.values[values] if name == "step" else values
+
+    def blocks(self) -> Iterator[slice]:
+        """All rows, some at a time (of a run without rows, none once). Raises LimitError."""
+        for first in range(0, max(1, self.rows), self.rows_at_once):
+            check_time_limit()
+            yield slice(first, min(first + self.rows_at_once, self.rows))
 
     def commits_of(self, rows: Array) -> tuple[Array, Array]:
         """The numbers of the commits with these rows, and the rows' positions in them."""

@@ -56,6 +56,12 @@ class CommitCache:
                 self._bytes -= dropped.nbytes
         return batch
 
+    def clear(self) -> None:
+        """Drops all commits."""
+        with self._lock:
+            self._batches.clear()
+            self._bytes = 0
+
     def forget(self, run_dir: Path) -> None:
         """Drops the commits of a run, because their positions may have changed."""
         with self._lock:

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tensortap.core.dtypes import Array, Mask
+from tensortap.core.errors import LimitError
 from tensortap.core.names import split_tensor_name, tensor_name
 
 from ..run_index import RunIndex
@@ -22,6 +23,7 @@ from .tensor_lookup import tensor_codes, worker_code
 
 # Of runs that are at hand: the rows that were sorted last, for the pages that follow.
 _SORTED: WeakKeyDictionary[RunIndex, SortedRows] = WeakKeyDictionary()
+MOST_SORTED = 1 << 20  # first rows of a sorted list, in a run that is sorted some rows at a time
 _FEW_TENSORS = 64  # maximum number of single lookups; for more, the whole column is compared
 
 
@@ -72,12 +74,35 @@ def snapshots(
     asked, wanted = Filters(**filters), slice(offset, offset + limit)
     if asked == Filters() and sort in ("step", "-step"):
         return _page_by_step(run, wanted, descending=sort == "-step")
+    if run.catalog.rows > run.catalog.rows_at_once:
+        total, rows = _first_rows(run, asked, sort, wanted.stop)
+        return SnapshotPage(total, snapshots_at(run.catalog, rows[wanted]))
     rows = _SORTED.setdefault(run, SortedRows()).get(run, (asked, sort))
     if rows is None and offset == 0:  # most lists need no more, so a partial sort is enough
         found = find_rows(run, asked)
         return SnapshotPage(len(found), snapshots_at(run.catalog, sort_rows(run, found, sort, limit)[wanted]))
     rows = _ordered(run, asked, sort) if rows is None else rows
     return SnapshotPage(len(rows), snapshots_at(run.catalog, rows[wanted]))
+
+
+def _first_rows(run: RunIndex, asked: Filters, sort: str, count: int) -> tuple[int, Array]:
+    """How many rows fit, and the first of them in order, looked for in some rows of the run at a time.
+
+    Raises:
+        LimitError: `count` is too large, or it takes too long.
+    """
+    if count > MOST_SORTED:
+        raise LimitError(
+            f"Row {count:,} of a sorted list is too far down in a run of {run.catalog.rows:,} snapshots.",
+            "Reverse the order, or filter.",
+        )
+    total, best = 0, np.zeros(0, np.int64)
+    for block in run.catalog.blocks():
+        found = find_rows(run, asked, block)
+        total += len(found)
+        some = np.concatenate([best, sort_rows(run, found, sort, count)[:count]])
+        best = sort_rows(run, some, sort, count)[:count]
+    return total, best
 
 
 def _page_by_step(run: RunIndex, wanted: slice, *, descending: bool) -> SnapshotPage:
@@ -143,13 +168,15 @@ def latest_snapshots(run: RunIndex, among: Array | None = None) -> list[LatestSn
     return [LatestSnapshot(snapshot, counts[code]) for snapshot, code in zip(taken, captured, strict=True)]
 
 
-def find_rows(run: RunIndex, filters: Filters) -> Array:
-    """The rows of the snapshots that fit, ascending. Raises as `snapshots`."""
+def find_rows(run: RunIndex, filters: Filters, block: slice | None = None) -> Array:
+    """The rows of the snapshots that fit, ascending; only among those of a block, if one is given. Raises as
+    `snapshots`."""
     catalog = run.catalog
+    block = slice(0, catalog.rows) if block is None else block
     if filters.where is not None and replace(filters, where=None) == Filters():
-        everything = slice(0, catalog.rows)  # columns need not be gathered row by row
-        return np.flatnonzero(parse_predicate(filters.where).mask(CatalogColumns(run, everything)))
-    rows = _by_tensor_and_step(run, filters, parse_steps(filters.steps))
+        # columns need not be gathered row by row
+        return block.start + np.flatnonzero(parse_predicate(filters.where).mask(CatalogColumns(run, block)))
+    rows = _by_tensor_and_step(run, filters, parse_steps(filters.steps), block)
     if filters.worker is not None:
         rows = rows[catalog.column("worker", rows) == worker_code(catalog, filters.worker)]
     if filters.dtype is not None:
@@ -172,9 +199,11 @@ def undecided(run: RunIndex, **filters: Any) -> int:
     asked = Filters(**filters)
     if asked.where is None or not (run.catalog.unreported_counts or run.catalog.partial):
         return 0
-    condition, rows = parse_predicate(asked.where), find_rows(run, replace(asked, where=None))
-    seen = CatalogColumns(run, rows)
-    return int(np.count_nonzero(~condition.mask(seen) & ~condition.mask(seen, False)))
+    condition, found = parse_predicate(asked.where), 0
+    for block in run.catalog.blocks():
+        seen = CatalogColumns(run, find_rows(run, replace(asked, where=None), block))
+        found += int(np.count_nonzero(~condition.mask(seen) & ~condition.mask(seen, False)))
+    return found
 
 
 def check_filters(filters: Filters) -> None:
@@ -189,13 +218,22 @@ def check_filters(filters: Filters) -> None:
         parse_predicate(filters.where)
 
 
+def drop_sorted() -> None:
+    """Drops the rows that were sorted last, of all runs."""
+    _SORTED.clear()
+
+
 def _ordered(run: RunIndex, asked: Filters, sort: str) -> Array:
     """All matching rows, in order; cached for the next page."""
     kept = _SORTED.setdefault(run, SortedRows())
     with kept.lock:  # several pages may be requested at once: one request sorts the list
         rows = kept.get(run, (asked, sort))
         if rows is None:
-            found = find_rows(run, asked)
+            found = np.concatenate([find_rows(run, asked, block) for block in run.catalog.blocks()])
+            if len(found) > run.catalog.rows_at_once:
+                raise LimitError(
+                    f"{len(found):,} snapshots are too many for a place in their order.", "Filter."
+                )
             rows = kept.put(run, (asked, sort), sort_rows(run, found, sort, len(found)))
     return rows
 
@@ -209,17 +247,18 @@ def _nonfinite(run: RunIndex, rows: Array, bad: bool) -> Mask:
     return found
 
 
-def _by_tensor_and_step(run: RunIndex, filters: Filters, steps: StepRange) -> Array:
+def _by_tensor_and_step(run: RunIndex, filters: Filters, steps: StepRange, block: slice) -> Array:
     catalog = run.catalog
     tensors = _tensor_mask(run, filters)
     codes = None if tensors is None else np.flatnonzero(tensors)
     at = catalog.steps.code(steps.first) if steps.stop == steps.first + 1 else None
     if at is not None:
-        rows = catalog.rows_of_step(at)
+        rows = _within(catalog.rows_of_step(at), block)
     elif codes is not None and len(codes) <= _FEW_TENSORS:
-        rows = np.sort(np.concatenate([np.zeros(0, np.int64), *map(catalog.rows_of_tensor, codes.tolist())]))
+        found = (_within(catalog.rows_of_tensor(code), block) for code in codes.tolist())
+        rows = np.sort(np.concatenate([np.zeros(0, np.int64), *found]))
     else:
-        rows = np.arange(catalog.rows)
+        rows = np.arange(block.start, block.stop)
     if tensors is not None:
         within = catalog.column("tensor", rows)
         rows = rows[
@@ -231,6 +270,11 @@ def _by_tensor_and_step(run: RunIndex, filters: Filters, steps: StepRange) -> Ar
         values = catalog.column("step", rows)
         rows = rows[(values >= steps.first) & (values < steps.stop)]
     return rows
+
+
+def _within(rows: Array, block: slice) -> Array:
+    first, stop = np.searchsorted(rows, (block.start, block.stop))
+    return rows[first:stop]
 
 
 def _tensor_mask(run: RunIndex, filters: Filters) -> Mask | None:

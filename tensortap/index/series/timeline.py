@@ -5,13 +5,14 @@ A cell shows the worst of its snapshots.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from tensortap.core.deadline import check_time_limit
 from tensortap.core.dtypes import Array, Floats
 from tensortap.core.errors import SelectionError
 
@@ -115,11 +116,27 @@ def timeline(
     held = np.arange(len(at)) * min(columns, len(at)) // max(1, len(at))
     starts = np.flatnonzero(np.diff(held, prepend=-1))
     row_of = _row_of(len(tensors), found)
-    picked = _picked(run.catalog, tensors[row_of >= 0], at, worker)
-    place = _place_of(run.catalog, tensors, picked)
-    cell_candidates = candidates(run.catalog, picked, statistic, place, _computed(graph)[nodes[place]])
-    column = held[np.searchsorted(at, run.catalog.column("step", picked))]
-    chosen = _choose_cells(cell_candidates, row_of[place], column, found, len(starts))
+    catalog, computed = run.catalog, _computed(graph)[nodes]
+    picks = _Picks(catalog, tensors[row_of >= 0], at, worker)
+    changing = _changing(catalog, statistic, tensors, picks)
+
+    def placed(picked: Array) -> tuple[Candidates, Array, Array]:
+        """Some rows of the catalog as candidates, and their rows and columns."""
+        place = _place_of(catalog, tensors, picked)
+        column = held[np.searchsorted(at, catalog.column("step", picked))]
+        each = candidates(catalog, picked, statistic, place, computed[place], changing[place])
+        return each, row_of[place], column
+
+    picked = np.zeros(0, np.int64)
+    for some in picks:
+        picked = np.append(picked, some)
+        if len(picks) > 1:  # of those so far, the worst of each cell is enough
+            each, row, column = placed(picked)
+            cell = row * len(starts) + column
+            worst = each.worst(np.arange(len(picked)), cell, len(found) * len(starts))
+            picked = np.sort(picked[worst[worst >= 0]])
+    cell_candidates, row, column = placed(picked)
+    chosen = _choose_cells(cell_candidates, row, column, found, len(starts))
     members = [np.unique(nodes[row.members]) for row in found]
     return Timeline(
         rows=found,
@@ -169,15 +186,33 @@ def _row_of(tensors: int, rows: list[ScopeRow]) -> Array:
     return found
 
 
-def _picked(catalog: Catalog, tensors: Array, steps: Array, worker: str | None) -> Array:
-    """The rows of the catalog with the snapshots of some tensors at some steps."""
-    tensor = catalog.column("tensor", slice(0, catalog.rows))
-    wanted = np.zeros(1 + max(tensor.max(initial=-1), tensors.max(initial=-1)), np.bool_)
-    wanted[tensors] = True
-    rows = np.flatnonzero(wanted[tensor])
-    if worker is not None:
-        rows = rows[catalog.column("worker", rows) == worker_code(catalog, worker)]
-    return rows[np.isin(catalog.column("step", rows), steps)]  # a step may just have appeared
+class _Picks:
+    """The rows of the catalog with the snapshots of some tensors at some steps, a block at a time."""
+
+    def __init__(self, catalog: Catalog, tensors: Array, steps: Array, worker: str | None) -> None:
+        self._catalog, self._tensors, self._steps = catalog, tensors, steps
+        self._worker = None if worker is None else worker_code(catalog, worker)
+        self._blocks = list(catalog.blocks())
+        self._only = [self._pick(self._blocks[0])] if len(self._blocks) == 1 else None
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def __iter__(self) -> Iterator[Array]:
+        for block in self._blocks if self._only is None else ():
+            check_time_limit()
+            yield self._pick(block)
+        yield from self._only or ()
+
+    def _pick(self, block: slice) -> Array:
+        catalog = self._catalog
+        tensor = catalog.column("tensor", block)
+        wanted = np.zeros(1 + max(tensor.max(initial=-1), self._tensors.max(initial=-1)), np.bool_)
+        wanted[self._tensors] = True
+        rows = block.start + np.flatnonzero(wanted[tensor])
+        if self._worker is not None:
+            rows = rows[catalog.column("worker", rows) == self._worker]
+        return rows[np.isin(catalog.column("step", rows), self._steps)]  # a step may just have appeared
 
 
 def _place_of(catalog: Catalog, tensors: Array, picked: Array) -> Array:
@@ -259,7 +294,9 @@ class Candidates:
         return found
 
 
-def candidates(catalog: Catalog, row: Array, statistic: str, place: Array, computed: Array) -> Candidates:
+def candidates(
+    catalog: Catalog, row: Array, statistic: str, place: Array, computed: Array, changing: Array
+) -> Candidates:
     """Values of some rows of the catalog, as candidates for cells.
 
     Args:
@@ -267,6 +304,7 @@ def candidates(catalog: Catalog, row: Array, statistic: str, place: Array, compu
         place: where each row's tensor is in the data flow.
         computed: whether each row's tensor is. Only of these the share of zeros counts, where they are
             floating point and have several elements.
+        changing: whether its tensor has several values.
     """
 
     def column(name: str) -> Floats:
@@ -280,18 +318,20 @@ def candidates(catalog: Catalog, row: Array, statistic: str, place: Array, compu
     score = np.where(health > FINE, 0.0, np.where(np.isnan(score), -np.inf, score))
     order = -column("step"), -place.astype(np.float64), -column("visit")
     # A layer that is dead at all steps is what one looks for among shares.
-    counts = (statistic in _SHARES) | (_changing(value, place) & _floating(catalog, row))
+    counts = (statistic in _SHARES) | (changing & _floating(catalog, row))
     keys = (health.astype(np.float64), counts.astype(np.float64), score, *order)
     return Candidates(row, value, health, bad, keys)
 
 
-def _changing(value: Floats, place: Array) -> Array:
-    """Which rows are of a tensor that has several values, bool [rows]."""
-    low = np.full(1 + place.max(initial=-1), np.inf)
+def _changing(catalog: Catalog, statistic: str, tensors: Array, picks: Iterable[Array]) -> Array:
+    """Which tensors have several values, bool [tensors]."""
+    low = np.full(len(tensors), np.inf)
     high = -low
-    np.fmin.at(low, place, value)
-    np.fmax.at(high, place, value)
-    found: Array = (high > low)[place]
+    for picked in picks if statistic not in _SHARES else ():
+        place, value = _place_of(catalog, tensors, picked), values_of(catalog, picked, statistic)
+        np.fmin.at(low, place, value)
+        np.fmax.at(high, place, value)
+    found: Array = high > low
     return found
 
 

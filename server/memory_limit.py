@@ -1,0 +1,73 @@
+"""Keeps the memory of a server's process under a limit, whatever the size and number of its runs.
+
+Most of a run is mapped from its saved index, and what has been read of it counts as memory of the process
+until it is released. Then come caches, which are made again. A thread looks; requests need not.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tensortap.index.cache.container import release_pages
+
+DEFAULT_BYTES = 1_000_000_000
+# Parts of the limit: from the first on, pages of saved indices are released, from the second on, caches too.
+# What is beyond is for the answers being made.
+RELEASE_FROM, DROP_FROM = 0.5, 0.7
+_OFTEN, _SELDOM = 0.05, 0.5  # s between looks, above and below half of the first
+_STATM = Path("/proc/self/statm")
+
+
+def resident_bytes() -> int:
+    """Resident memory of this process; 0 where the system does not report it like Linux."""
+    try:
+        return int(_STATM.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+class MemoryLimit:
+    """Releases memory of this process as it nears `limit` bytes.
+
+    Args:
+        drop: functions that empty caches. trim: gives what was freed back to the system.
+    """
+
+    def __init__(
+        self,
+        limit: int,
+        drop: Sequence[Callable[[], object]] = (),
+        trim: Callable[[], object] = lambda: None,
+        resident: Callable[[], int] = resident_bytes,
+    ) -> None:
+        self._limit, self._drop, self._trim, self._resident = limit, drop, trim, resident
+        self._ended = threading.Event()
+
+    def start(self) -> None:
+        """Looks from now on, until `close`; nothing where the system does not report memory."""
+        if self._resident():
+            threading.Thread(target=self._run, name="tensortap-memory", daemon=True).start()
+
+    def close(self) -> None:
+        """Ends the thread."""
+        self._ended.set()
+
+    def check(self) -> float:
+        """Releases what is needed; returns when to look again, in seconds."""
+        used = self._resident() / self._limit
+        if used > RELEASE_FROM:
+            release_pages()
+            used = self._resident() / self._limit
+        if used > DROP_FROM:
+            for drop in self._drop:
+                drop()
+            self._trim()
+        return _OFTEN if used > RELEASE_FROM / 2 else _SELDOM
+
+    def _run(self) -> None:
+        wait = _SELDOM
+        while not self._ended.wait(wait):
+            wait = self.check()
