@@ -75,8 +75,8 @@ def snapshots(
     if asked == Filters() and sort in ("step", "-step"):
         return _page_by_step(run, wanted, descending=sort == "-step")
     if run.catalog.rows > run.catalog.rows_at_once:
-        total, rows = _first_rows(run, asked, sort, wanted.stop)
-        return SnapshotPage(total, snapshots_at(run.catalog, rows[wanted]))
+        total, best = _first_rows(run, asked, sort, wanted.stop)
+        return SnapshotPage(total, snapshots_at(run.catalog, best[wanted]))
     rows = _SORTED.setdefault(run, SortedRows()).get(run, (asked, sort))
     if rows is None and offset == 0:  # most lists need no more, so a partial sort is enough
         found = find_rows(run, asked)
@@ -175,7 +175,9 @@ def find_rows(run: RunIndex, filters: Filters, block: slice | None = None) -> Ar
     block = slice(0, catalog.rows) if block is None else block
     if filters.where is not None and replace(filters, where=None) == Filters():
         # columns need not be gathered row by row
-        return block.start + np.flatnonzero(parse_predicate(filters.where).mask(CatalogColumns(run, block)))
+        mask = parse_predicate(filters.where).mask(CatalogColumns(run, block))
+        found: Array = block.start + np.flatnonzero(mask)
+        return found
     rows = _by_tensor_and_step(run, filters, parse_steps(filters.steps), block)
     if filters.worker is not None:
         rows = rows[catalog.column("worker", rows) == worker_code(catalog, filters.worker)]
@@ -274,7 +276,8 @@ def _by_tensor_and_step(run: RunIndex, filters: Filters, steps: StepRange, block
 
 def _within(rows: Array, block: slice) -> Array:
     first, stop = np.searchsorted(rows, (block.start, block.stop))
-    return rows[first:stop]
+    found: Array = rows[first:stop]
+    return found
 
 
 def _tensor_mask(run: RunIndex, filters: Filters) -> Mask | None:

@@ -212,7 +212,8 @@ class _Picks:
         rows = block.start + np.flatnonzero(wanted[tensor])
         if self._worker is not None:
             rows = rows[catalog.column("worker", rows) == self._worker]
-        return rows[np.isin(catalog.column("step", rows), self._steps)]  # a step may just have appeared
+        found: Array = rows[np.isin(catalog.column("step", rows), self._steps)]  # one may just have appeared
+        return found
 
 
 def _place_of(catalog: Catalog, tensors: Array, picked: Array) -> Array:
