@@ -54,6 +54,8 @@ export interface LayerGraph {
   readonly cardOf: Int32Array;
   /** Whether layers were recorded; if not, cards are name scopes. */
   readonly recorded: boolean;
+  /** Classes of recorded layers by path, also of those that are no cards because they contain some. */
+  readonly classes: ReadonlyMap<string, string>;
 }
 
 interface Draft {
@@ -362,7 +364,8 @@ class Contraction {
       return { id: i, ...this.describe(draft, handed.get(id)), call, calls: total.get(draft.path) ?? 1, inputs };
     });
     const cardOf = this.cardOf.map((id) => place.get(id) ?? -1);
-    return { cards, cardOf, recorded: this.recorded };
+    const classes = new Map([...this.callOf].map(([path, call]) => [path, call.className]));
+    return { cards, cardOf, recorded: this.recorded, classes };
   }
 
   private describe(draft: Draft, handed: TensorPlace | undefined): Omit<LayerCard, 'id' | 'call' | 'calls' | 'inputs'> {

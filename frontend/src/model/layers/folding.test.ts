@@ -62,6 +62,9 @@ test('a frame is closed and opened again by its key', () => {
     className: '3 layers',
     parameters: 2112,
   });
+  const classes = new Map([['siamese/refine', 'Refine']]);
+  const named = foldedLevel({ ...layers, classes }, closed).items.find(({ title }) => title === 'refine');
+  expect(named?.className).toBe('Refine · 3 layers');
   const again = toggleFold(closed, 'siamese_1/refine_1', false);
   expect(foldedLevel(layers, again).items.find(({ title }) => title === 'refine')?.inside).not.toBeNull();
 });

@@ -232,8 +232,7 @@ class Folding {
     const { cards } = this.graph;
     const key = this.keyOf(first);
     const names = variants.map((variant) => this.titleOf(variant));
-    const ordered = variants.map((variant) => this.outputLast(variant.cards));
-    const common = { key, cards: ordered[0]!, variants: ordered, names };
+    const common = { key, cards: first.cards, variants: variants.map((variant) => variant.cards), names };
     const parameters = (raw: Raw): number => sum(firstCalls(raw.cards.map((card) => cards[card]!)));
     if (!first.container) {
       const { kind, title, path, scope, className, shape, output, call, calls } = cards[first.cards[0]!]!;
@@ -264,6 +263,7 @@ class Folding {
     const last = cards[this.lastOf(first.cards)]!;
     const layers = first.cards.map((card) => cards[card]!).filter(({ kind }) => kind === 'layer');
     const counted = `${layers.length} ${layers.length === 1 ? 'layer' : 'layers'}`;
+    const own = this.graph.classes.get(path) ?? '';
     return {
       ...common,
       kind: 'block',
@@ -272,7 +272,7 @@ class Folding {
       calls: first.container.calls,
       path,
       scope: key,
-      className: path === '' ? `${counted} · ${largest(layers).className}` : counted,
+      className: path === '' ? `${counted} · ${largest(layers).className}` : PLAIN_CLASSES.has(own) ? counted : `${own} · ${counted}`,
       shape: last.shape,
       output: last.output,
       parameters: parameters(first),
@@ -285,19 +285,16 @@ class Folding {
     return raw.container?.title ?? this.graph.cards[raw.cards[0]!]!.title;
   }
 
-  private outputLast(cards: readonly number[]): readonly number[] {
-    const last = this.lastOf(cards);
-    return cards[cards.length - 1] === last ? cards : [...cards.filter((card) => card !== last), last];
-  }
-
-  /** The card whose output leaves the block. A gradient penalty uses none, and reads intermediate tensors. */
+  /** The card whose output leaves the block. */
   private lastOf(cards: readonly number[]): number {
     const inside = new Set(cards);
-    const ends = cards.filter((card) => !this.readers[card]!.some((to) => inside.has(to)));
-    const leaving = ends.filter((card) => this.readers[card]!.length > 0);
-    return leaving[leaving.length - 1] ?? ends[ends.length - 1] ?? cards[cards.length - 1]!;
+    const leaving = cards.filter((card) => this.readers[card]!.some((to) => !inside.has(to)));
+    return leaving[leaving.length - 1] ?? cards[cards.length - 1]!;
   }
 }
+
+/** Classes that say no more than that there are layers inside. */
+const PLAIN_CLASSES: ReadonlySet<string> = new Set(['', 'Functional', 'Sequential', 'Model']);
 
 /** The weights of a layer that is called twice count once. */
 function firstCalls(cards: readonly LayerCard[]): LayerCard[] {

@@ -31,12 +31,13 @@ const MOST_PIXELS = 8192;
 const FACTS = 236;
 /** In a view no wider than this layers begin below the facts, which are this high there. */
 const NARROW = 720;
-const FACTS_HEIGHT = 100;
+const FACTS_HEIGHT = 122;
 /** A view narrower than this has one column of cards, between the model's name and the legend's title. */
 const COLUMNS = 480;
 const NAME_HEIGHT = 60;
 const LEGEND_TITLE = 42;
-const LEGEND_HEIGHT = 66;
+const LEGEND_HEIGHT = 120;
+const LEGEND_LINE = 50;
 const EDGE = 20;
 
 /** Events of the canvas, for the page. */
@@ -153,10 +154,7 @@ export class LayersCanvas {
   /** Everything, right of the facts and the legend if they would cover it and there is room. */
   private whole(): Camera {
     const { view } = this.viewport;
-    if (view.width < COLUMNS) {
-      const { x, y, zoom } = fitRect(this.bounds, { width: view.width, height: view.height - LEGEND_TITLE }, EDGE / 2, NAME_HEIGHT);
-      return { x, y: y + LEGEND_TITLE / 2 / zoom, zoom: Math.min(1, zoom) };
-    }
+    if (view.width < COLUMNS) return this.between(NAME_HEIGHT, LEGEND_TITLE, EDGE / 2);
     const fits = (width: number, height: number): Camera => {
       const camera = fitRect(this.bounds, { width, height });
       return { ...camera, zoom: Math.min(1, camera.zoom) };
@@ -165,9 +163,15 @@ export class LayersCanvas {
     const isBeside = toScreenX(camera, view, 0) >= FACTS;
     const beside = isBeside ? camera : fits(view.width - FACTS, view.height);
     if (isBeside || beside.zoom >= LEGIBLE) return isBeside ? camera : { ...beside, x: beside.x - FACTS / 2 / beside.zoom };
-    const between = fits(view.width, view.height - FACTS_HEIGHT - LEGEND_HEIGHT);
-    if (this.facts > 0 && between.zoom < beside.zoom) return { ...beside, x: beside.x - FACTS / 2 / beside.zoom };
-    return { ...between, y: between.y - (FACTS_HEIGHT - LEGEND_HEIGHT) / 2 / between.zoom };
+    const between = this.between(FACTS_HEIGHT, this.facts > 0 ? LEGEND_HEIGHT : LEGEND_LINE, EDGE);
+    return this.facts > 0 && between.zoom < beside.zoom ? { ...beside, x: beside.x - FACTS / 2 / beside.zoom } : between;
+  }
+
+  /** The whole picture, below and above what covers that much of the view. */
+  private between(above: number, below: number, margin: number): Camera {
+    const { width, height } = this.viewport.view;
+    const { x, y, zoom } = fitRect(this.bounds, { width, height: height - below }, margin, above);
+    return { x, y: y + below / 2 / zoom, zoom: Math.min(1, zoom) };
   }
 
   /** Position of a card on the page; null if it is not drawn. */
