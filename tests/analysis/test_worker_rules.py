@@ -173,3 +173,40 @@ def test_missing_workers(tmp_path: Path, reached: dict[int, int], texts: list[st
 def test_a_worker_that_was_started_again_is_not_missing(tmp_path: Path) -> None:
     ranks(tmp_path, {0: 4, 1: 9, 2: 9})
     assert findings_of("MissingWorker", ranks(tmp_path, {0: 9})) == []
+
+
+def timed(folder: Path, workers: int, steps: int, seconds: Callable[[int, int], float]) -> RunIndex:
+    """A run whose workers take so long for a step, each by a clock of its own."""
+    for rank in range(workers):
+        clock = 1e9 + 1000 * rank
+        with DumpWriter(folder, run="job", rank=rank) as writer:
+            for step in range(0, 2 * steps, 2):
+                writer.log("x", KERNEL, step=step, time=clock)
+                writer.log("y", KERNEL, step=step, time=clock + 0.01)
+                clock += 2 * seconds(rank, step)
+    log = LogIndex(folder)
+    log.refresh()
+    return log.runs[0]
+
+
+def test_a_worker_that_keeps_up_slowly_is_named(tmp_path: Path) -> None:
+    def seconds(rank: int, step: int) -> float:
+        return 0.5 * (1.5 if rank == 3 else 1) * (4 if step == 6 else 1)  # all wait once, as for a checkpoint
+
+    (found,) = findings_of("SlowWorker", timed(tmp_path, 6, 8, seconds))
+    assert found.text == (
+        "A step of worker 3 takes 1.5 times as long as that of the other 5 workers: 0.75 s instead of 0.5 s."
+    )
+    assert (found.first_step, found.last_step, found.steps, found.of) == (2, 14, 7, 7)
+
+
+@pytest.mark.parametrize(("workers", "steps"), [(2, 8), (6, 5), (6, 1)])
+def test_of_few_workers_or_steps_none_is_slow(tmp_path: Path, workers: int, steps: int) -> None:
+    assert findings_of("SlowWorker", timed(tmp_path, workers, steps, lambda rank, _: 1.0 + rank % 2)) == []
+
+
+def test_workers_that_vary_and_clocks_that_are_set_back_are_fine(tmp_path: Path) -> None:
+    def seconds(rank: int, step: int) -> float:
+        return -3600.0 if (rank, step) == (2, 8) else 0.5 + 0.4 * ((rank + step // 2) % 3 == 0)
+
+    assert findings_of("SlowWorker", timed(tmp_path, 6, 30, seconds)) == []

@@ -15,7 +15,7 @@ from .builtin.loss_inputs import loss_input_mismatch, negated_loss, target_out_o
 from .builtin.losses import large_loss, learning_rate, loss_not_decreasing, overfit
 from .builtin.numerics import exploding_tensor, float16_overflow, subnormals
 from .builtin.weights import all_zero, large_weights, unchanged_tensor, weight_update_ratio
-from .builtin.workers import missing_worker, replica_drift
+from .builtin.workers import missing_worker, replica_drift, slow_worker
 from .rule import Rule
 
 _LOG = logging.getLogger(__name__)
@@ -24,6 +24,7 @@ GROUP = "tensortap.rules"
 # One row a rule, in the order in which they run: later ones skip what earlier ones have explained.
 BUILT_IN: tuple[Rule, ...] = (
     missing_worker,
+    slow_worker,
     replica_drift,
     loss_input_mismatch,
     softmax_axis,

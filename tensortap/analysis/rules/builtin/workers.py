@@ -1,4 +1,4 @@
-"""Rules about the workers of a job: those that leave the others, and those that are missing.
+"""Rules about the workers of a job: those that leave the others, are missing, or slow.
 
 In synchronous data-parallel training each worker holds a copy of every weight and applies the same summed
 gradient, so the copies stay equal. One that leaves the others points to a missed or doubled all-reduce, to
@@ -8,6 +8,7 @@ memory or hardware that computes wrong numbers, or to state that was restored on
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -26,6 +27,8 @@ from ..rule import Limits, rule
 _ALL_REDUCED = ("CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3", "HorovodAllreduce")
 _COLUMNS = ("size", "nan", "pos_inf", "neg_inf", "zero", "negative", "positive", "min", "max", "mean", "l2")
 _NAMED_RANKS = 5
+_FEWEST_WORKERS = 3  # of two none is usual
+_MOST_TIMES = 1 << 22  # of workers and steps, the last ones
 _BATCH_TENSORS = 64  # tensors whose rows are in memory at once
 
 
@@ -93,6 +96,63 @@ def missing_worker(view: RunView, limits: Limits) -> Iterable[Hit]:
         missed = steps[steps > reached]
         tensor = view.tensors[int(view.rows_at(int(missed[0])).tensor[0])]
         yield Hit.at(missed, len(steps), tensor, _missing_text(some, reached, len(last_of), missed))
+
+
+@rule(
+    "SlowWorker",
+    "a worker whose steps take longer than those of the others",
+    thresholds={"factor": 1.25, "steps": 5},
+    severity="medium",
+    source="tensortap: the processes of one job do equal work at each step",
+    help="Compare its machine with the others: temperature, clock, other processes, the input pipeline.",
+    next_look="The input pipeline and the load of that machine.",
+)
+def slow_worker(view: RunView, limits: Limits) -> Iterable[Hit]:
+    """By the times of capture, of each worker's own clock. Workers that wait for each other at each step take
+    equally long, whoever is slow."""
+    catalog, ranked = view.run.catalog, {w.id for w in view.run.workers if w.rank is not None}
+    numbered = np.array([name in ranked for name in catalog.workers.values], np.bool_)
+    workers = int(np.count_nonzero(numbered))
+    if workers < _FEWEST_WORKERS or not view.rows_seen:
+        return
+    steps, codes = np.unique(catalog.steps.values[: len(catalog.steps)], return_index=True)
+    codes, steps = codes[-(_MOST_TIMES // workers) :], steps[-(_MOST_TIMES // workers) :]
+    seconds = np.diff(_times(view, codes)) / np.diff(steps) / 1e6
+    seconds[(seconds <= 0) | ~numbered[:, np.newaxis]] = np.nan  # also where a clock was set back
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # nothing but NaN
+        usual = np.nanmedian(seconds, axis=0)
+        factor = np.nanmedian(seconds / usual, axis=1)
+        typical = np.nanmedian(seconds, axis=1)
+    compared = np.count_nonzero(~np.isnan(seconds), axis=1)
+    slow = np.flatnonzero((factor >= limits["factor"]) & (compared >= limits["steps"]))
+    for code in slow[np.argsort(-factor[slow], kind="stable")][:_NAMED_RANKS].tolist():
+        at = steps[1:][seconds[code] >= limits["factor"] * usual]
+        others = float(typical[code] / factor[code])
+        text = (
+            f"A step of {_label(view, code)} takes {factor[code]:.3g} times as long as that of the other "
+            f"{counted(workers - 1, 'worker')}: {typical[code]:.3g} s instead of {others:.3g} s."
+        )
+        tensor = view.tensors[int(view.rows_at(int(at[0])).tensor[0])]
+        evidence = Evidence(int(at[0]), "seconds per step", float(typical[code]), others * limits["factor"])
+        yield Hit.at(at, int(compared[code]), tensor, text, evidence)
+
+
+def _times(view: RunView, codes: Array) -> Array:
+    """When each worker first captured something of some steps (by code), in microseconds, float64 [workers,
+    codes]; NaN where it did not."""
+    catalog = view.run.catalog
+    place = np.full(len(catalog.steps), -1)
+    place[codes] = np.arange(len(codes))
+    found = np.full((len(catalog.workers), len(codes)), np.inf)
+    for block in catalog.blocks():
+        block = slice(block.start, min(block.stop, view.rows_seen))
+        column = place[catalog.parts.column("step", block, view.rows_seen)]
+        seen = column >= 0
+        worker, time = catalog.column("worker", block), catalog.column("time", block)
+        np.minimum.at(found, (worker[seen], column[seen]), time[seen])
+    found[np.isinf(found)] = np.nan
+    return found
 
 
 def _missing_text(ranks: Sequence[int], reached: int, of: int, missed: Array) -> str:
