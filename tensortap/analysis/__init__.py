@@ -5,7 +5,7 @@ Data flows one way: `model_graph` (facts of a graph) -> `run_view` (snapshots of
 analyses `nonfinite`, `dead_layers`, `rules` and `compare`; `overview` lists the non-finite tensors of a
 run. May import core, system, dump and index. Begin reading in `rules/runner.py` (findings),
 `nonfinite/nan_report.py` (NaN and infinities) or `compare/compare.py` (two runs). Listed below is what
-users of the library import: the analyses, and what rules of their own need.
+users of the library import: the analyses, and the helpers for custom rules.
 """
 
 from .compare.compare import compare

@@ -1,4 +1,4 @@
-"""Problems of a run at a glance: which tensors turned non-finite first, what was lost, what is damaged."""
+"""Problems of a run at a glance: which tensors became non-finite first, lost data, damaged data."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _describe(
     nan: int,
     inf: int,
 ) -> tuple[int, NonfiniteTensor]:
-    """Where a tensor is in the data flow of its graph, and what is known of it."""
+    """Position of a tensor in the data flow of its graph, and facts about it."""
     tensors = run.catalog.tensors
     node, _ = tensors.node_and_slot(code)
     graph = graphs[tensors.graph_of(code)]

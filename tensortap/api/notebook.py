@@ -87,7 +87,7 @@ class PageFrame:
     """The page inside a notebook: an iframe. `close()` ends it, and so does the process.
 
     Attributes:
-        page: the page that is served; `page.url` opens it in a tab of its own.
+        page: the page that is served; `page.url` opens it in a separate tab.
     """
 
     def __init__(self, page: Viewer, run: str, height: int) -> None:
@@ -141,7 +141,7 @@ def view(logdirs: Sequence[Path], run: str, height: int, origins: Sequence[str])
 
 
 def _viewer(logdirs: Sequence[Path], port: int | None, origins: tuple[str, ...] | None) -> Viewer:
-    """The page being served, or a new one. `origins`: who may embed it; None: nobody."""
+    """The page being served, or a new one. `origins`: origins that may embed it; None: nobody."""
     from tensortap.importers.resolve import resolve_log_directories
     from tensortap.server.security.notebook_frame import Framing
     from tensortap.server.serve import Server

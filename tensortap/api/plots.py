@@ -65,7 +65,8 @@ def statistics_figure(columns: dict[str, Array], names: Sequence[str], title: st
 
 
 def _check_drawable(columns: dict[str, Array], names: Sequence[str], title: str) -> None:
-    """Raises NotFoundError: there are no rows, or no numbers in them. InvalidValueError: a column is text."""
+    """Raises NotFoundError: there are no rows, or they have no numbers. InvalidValueError: a column is
+    text."""
     of = f" of {title!r}" if title else ""
     if not len(columns["step"]):
         raise NotFoundError(f"No snapshot{of} to plot.", "Choose other steps.")
@@ -111,7 +112,7 @@ def histograms_figure(series: HistogramSeries, kind: Kind) -> Any:
     """Histograms over steps: each row a step (the share of its elements in each bin), or as ridges.
 
     Raises:
-        InvalidValueError: it is another kind. NotFoundError: there is no bin, as no value is finite.
+        InvalidValueError: it is another kind. NotFoundError: no value is finite.
     """
     if kind not in ("heatmap", "ridgeline"):
         raise InvalidValueError(f"{kind!r} is not a kind of figure.", "Use 'heatmap' or 'ridgeline'.")
@@ -182,7 +183,7 @@ def _value_ticks(edges: Array) -> dict[str, Any]:
 
 
 def _no_figure(value: Array) -> tuple[str, str]:
-    """Why there is no figure of an array, and the fix."""
+    """Why an array cannot be drawn, and the fix."""
     if value.dtype.kind in "OSU":
         return "Text cannot be plotted.", "Read it with tensor[:]."
     if not value.ndim:

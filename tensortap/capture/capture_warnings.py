@@ -28,7 +28,7 @@ PutEvent = Callable[[int, str, Mapping[str, Any]], object]
 
 
 class CaptureWarnings:
-    """Warns of tensors that are not captured, and has it noted in the run for those who miss them there.
+    """Warns about uncaptured tensors, and records that in the run.
 
     Args:
         warnings: issues them.
@@ -293,7 +293,7 @@ def issue_warning(text: str) -> None:
 
 
 def print_line(sentence: str) -> None:
-    """One line on stderr, for whoever looks after the job. The disk that it goes to may be full, too."""
+    """One line on stderr. The disk that it goes to may be full, too."""
     with contextlib.suppress(OSError, ValueError, AttributeError):  # there may be no stderr
         print(f"tensortap: {sentence}", file=sys.stderr, flush=True)
 

@@ -1,7 +1,7 @@
 """Tapped copies of functions: made when a watched step first calls them, shared by equal choices of tensors.
 
-A function has a copy of its own for each choice of tensors; a function that draws from random streams of its
-nodes has one standing copy, which runs at every call.
+A function has one copy per selection of tensors; a function with stateful random ops has one permanent copy,
+which runs at every call.
 """
 
 from __future__ import annotations

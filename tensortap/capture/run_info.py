@@ -16,7 +16,7 @@ from tensortap.system.redaction import recorded_command
 
 from .capture_warnings import OneTimeWarnings
 
-_END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # FORMAT.md: what a worker that closed wrote last
+_END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # FORMAT.md: last record of a closed worker
 
 
 def environment() -> dict[str, Any]:

@@ -43,8 +43,8 @@ class Step:
         known_layers: layer paths of the model, if known.
         source: the iterator that feeds it, if that is known.
         names: graph names to use for functions, by the functions' short names.
-        after: steps that have run. This one belongs to `first`, which ran too: what is watched of `after` is
-            captured of it; it is not recorded, takes no batch that was noted, and fires no trigger.
+        after: steps that have run. This one belongs to `first`, which ran too: it is captured with the
+            watches of `after`; it is not recorded, takes no batch that was noted, and fires no trigger.
 
     Attributes:
         numbers: of the steps that run.
@@ -88,7 +88,7 @@ class Step:
         self._visits = state.visits_at(self.numbers.start) if self.active else {}
         self._recording: StepRecording | None = None  # of the call that runs
         self._called = False  # whether a function was called that might be recorded
-        self._graphs: dict[str, GraphHandle] = {}  # by function, of what was captured of it
+        self._graphs: dict[str, GraphHandle] = {}  # by function, of its captured tensors
         self._budget = VisitBudget(self.warnings.visits_skipped)
         self.links = state.links_at(self.numbers.start) if self.watches else None
 
@@ -169,7 +169,7 @@ class Step:
                 visits.update(dict.fromkeys(places, skipped))  # adds to the counts
                 continue
             caught: list[CapturedTensor] = []
-            for place, array in zip(places, arrays, strict=True):  # thousands in a step: kept short
+            for place, array in zip(places, arrays, strict=True):  # thousands in a step: bounded
                 chosen = selection.get(place)
                 if chosen is not None:
                     visit = visits.get(place, 0) + skipped

@@ -35,7 +35,7 @@ Visits = Counter[Place]
 
 
 class StepNumbers:
-    """Numbers the steps of a tap. Threads that claim some at once get numbers of their own."""
+    """Numbers the steps of a tap. Concurrent threads get different numbers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -60,7 +60,7 @@ class StepNumbers:
 
 @dataclass(frozen=True, slots=True)
 class TapOptions:
-    """What the steps of a tap need to know of its arguments.
+    """The arguments of a tap that its steps need.
 
     Attributes:
         run: its name, for warnings.
@@ -119,7 +119,7 @@ class TapState:
         # Visits so far at the latest step, by root function: a step that is entered twice continues counting.
         self._visits: tuple[int, defaultdict[str, Visits]] = -1, defaultdict(Counter)
         self._step_links = -1, CallLinks()
-        self._links: Any = None  # what the calls of the last step passed to one another
+        self._links: Any = None  # data flow between the calls of the last step
         self._known_links: dict[Any, int] = {}  # what calls pass to one another -> the step that noted it
         self._uses = 0
         self._is_held = False
@@ -230,7 +230,7 @@ class TapState:
         recorded = self._flush_recordings()  # first, because its losses are recorded in the run
         in_time = self.writer_thread.stop(self.options.close_seconds)
         if recorded:
-            self._flush_recordings()  # what a trigger chose last
+            self._flush_recordings()  # the last choice of a trigger
         self.samples.close()
         if os.getpid() == self._pid:
             self._report_drops(in_time)

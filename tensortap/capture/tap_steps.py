@@ -1,8 +1,8 @@
 """`TapSteps`, the interface of a tap for adapters: it makes and ends steps.
 
 An adapter (`capture/adapters`) ties one way of running TensorFlow to a tap. It holds on to a `TapSteps`, runs
-each step in `with steps.step() as step:`, and gives the `Step` what it sees of the values; it knows nothing
-else of the tap.
+each step in `with steps.step() as step:`, and passes the values to the `Step`; it knows nothing else of the
+tap.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .tap_state import TapState
 
 
 class TapSteps:
-    """The steps of a tap. The tap is closed when the last reference to this is gone.
+    """The steps of a tap. The tap is closed when the last reference to this is dropped.
 
     Args:
         max_bytes: of tensors that ops outside functions compute in a step; they wait until it ends.
@@ -79,7 +79,7 @@ class TapSteps:
 
     @contextmanager
     def eager(self) -> Iterator[None]:
-        """The ops that run in the body are noted one by one, in the current step or as one of their own."""
+        """Records the ops of the body one by one, in the current step or a new one."""
         step = self.current
         if step is None:
             with self.step(), self.eager():
@@ -102,7 +102,7 @@ class TapSteps:
         self._state.numbers.claim(None, count)
 
     def begin_training(self, known_layers: Collection[str]) -> None:
-        """A program begins to train these layers: what it traces from now on is tracked."""
+        """A program begins to train these layers: its traces are tracked from now on."""
         self._known_layers = list(known_layers)
         self._state.use_call_hook()
 

@@ -68,7 +68,7 @@ class TapWatches:
         return self._shared(found)
 
     def of_earlier_steps(self, numbers: range) -> StepWatches:
-        """What the watches want of steps that have begun before, without what a trigger wants."""
+        """Selections of the watches for steps that have already begun, without those of a trigger."""
         return self._shared(StepWatches(self._wanting(numbers)))
 
     @property

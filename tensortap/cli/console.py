@@ -25,7 +25,7 @@ _LABEL = re.compile(r" *(?:\S+ {2,})?")
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """A closed pipe (`tensortap ls | head`) is no failure: exits quietly, where rich would exit with
+        """A closed pipe (`tensortap ls | head`) is not a failure: exits quietly, where rich would exit with
         status 1."""
         raise BrokenPipeError
 
@@ -55,7 +55,7 @@ def _wrapped(text: Text, out: Console) -> list[Text]:
 
 
 def _breaks(text: str, indent: int, width: int) -> list[int]:
-    """Where the lines after the first begin, if words that do not fit go to a line of their own."""
+    """Indentation of the lines after the first, if long words get a separate line."""
     found, column = [], indent
     for word in re.finditer(r"\S+\s*", text[indent:]):
         if column > indent and column + cell_len(word.group().rstrip()) > width:
@@ -120,7 +120,7 @@ def print_fitting_columns(
     """Prints a table without the columns that do not fit the terminal, and lists these.
 
     Args:
-        droppable: columns that may go, the least telling ones first.
+        droppable: columns that may be dropped, the least important first.
     """
     out = out or console()
     cells = [dict(zip(columns, row, strict=True)) for row in rows]

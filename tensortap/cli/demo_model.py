@@ -37,7 +37,7 @@ def train_digits(logdir: Path, steps: int) -> None:
 def train_broken(logdir: Path) -> None:
     """A run that ends in NaN by two mistakes: the learning rate grows, and the loss takes the logarithm of 0.
 
-    Summaries of every step show when it happens; the values are kept of the steps around it.
+    Summaries of every step show when it happens; values of the steps around it are stored.
     """
     model = _network()
     growing = keras.optimizers.schedules.ExponentialDecay(2e-3, decay_steps=1, decay_rate=1.25)

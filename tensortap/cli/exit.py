@@ -19,7 +19,7 @@ INTERRUPTED = 130  # what shells say of a program that Ctrl-C ended
 def interrupted_at_once() -> Iterator[None]:
     """While the body runs, let Ctrl-C end the process without a traceback.
 
-    For imports: they turn a KeyboardInterrupt into errors of their own, and take seconds on a busy machine.
+    For imports: they turn a KeyboardInterrupt into other errors, and take seconds on a busy machine.
     """
     mine = threading.current_thread() is threading.main_thread()
     if not mine or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -36,8 +36,8 @@ def exit_now(status: int) -> NoReturn:
     """Ends the process now: flushes its output and removes its temporary files.
 
     The interpreter's own end waits for a thread that is in native code, or aborts in it.
-    What is tidied up may take long, as a tap that waits for training to pause: Ctrl-C and SIGTERM end it,
-    with the same status.
+    Cleanup may take long, e.g. a tap that waits for training to pause: Ctrl-C and SIGTERM end it, with the
+    same status.
     """
 
     def end(number: int, frame: FrameType | None) -> None:

@@ -148,7 +148,7 @@ def _failed(message: str, hint: str) -> int:
 
 
 def _open_closed_streams() -> None:
-    """Opens closed streams (`tensortap ls >&-`, cron jobs), because a missing reader is no failure."""
+    """Opens closed streams (`tensortap ls >&-`, cron jobs), because a missing reader is not a failure."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             nothing = os.open(os.devnull, os.O_RDWR)  # gets the number of the closed one

@@ -51,8 +51,7 @@ class CompactFile:
 class CompactedPart:
     """The snapshots of the steps `first` to `last`: no other part has any of these steps.
 
-    `bytes`: about how many of the streams it was made of. `tensors`, `steps`, `kinds`: None of an earlier
-    release.
+    `bytes`: approximate number of its streams. `tensors`, `steps`, `kinds`: None of an earlier release.
     """
 
     first: int

@@ -26,7 +26,7 @@ _NUMPY = ["bool", *_INTEGERS, "float16", "float32", "float64", "complex64", "com
 
 
 def _extensions() -> dict[str, np.dtype[Any]]:
-    """Scalar types of ml_dtypes by name: bfloat16, float8_…, int4, …, whatever the installed version has."""
+    """Scalar types of ml_dtypes by name: bfloat16, float8_…, int4, …, as in the installed version."""
     found = {}
     for name in dir(ml_dtypes):
         kind = getattr(ml_dtypes, name)
@@ -123,7 +123,7 @@ def _as_array(value: Any) -> Array:
         )
     try:
         return np.asarray(value)
-    except Exception as error:  # whatever a foreign __array__ raises
+    except Exception as error:  # any error of a foreign __array__
         raise InvalidValueError(
             f"A {type(value).__name__} cannot be converted to an array: {str(error)[:200]}",
             "Convert it with numpy.asarray first.",

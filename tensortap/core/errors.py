@@ -49,7 +49,7 @@ class NotARunError(TensortapError):
 
 
 class RemoteError(TensortapError):
-    """An address cannot be read: a package is missing, or nobody answers. See docs/remote.md."""
+    """An address cannot be read: a package is missing, or the server does not answer. See docs/remote.md."""
 
 
 class FormatVersionError(TensortapError):

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from .errors import InvalidNameError
 
 GRAPHS = "graphs"  # the folder of a run's graphs
-MAX_RUN_DEPTH = 4  # folders of a run's name: deeper down, no run is looked for
+MAX_RUN_DEPTH = 4  # folders of a run's name: maximum depth at which runs are searched
 MAX_NAME = 4096  # a node name longer than this is cut by no known tool, but no real one comes near
 _RUN_PART = re.compile(r"[^/\\\x00-\x1f\x7f]{1,200}\Z")
 _WORKER = re.compile(r"[A-Za-z0-9_.]{1,64}-\d{1,10}-[0-9a-f]{8}\Z")

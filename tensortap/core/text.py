@@ -31,8 +31,8 @@ _MAX_COMPARED = 5_000  # difflib needs some 20 us a name
 
 def escaped(text: str) -> str:
     """Text from a dump. Characters that a terminal or page would obey (control characters, direction marks)
-    or not show (zero width, fillers) become `\\xNN`. Joiners and variation selectors stay where they change
-    what is shown: in emoji, and in Persian and Indic scripts (RFC 5892, A.1 and A.2).
+    or not show (zero width, fillers) become `\\xNN`. Joiners and variation selectors stay if they affect the
+    display: in emoji, and in Persian and Indic scripts (RFC 5892, A.1 and A.2).
     """
     if text.isprintable() and (text.isascii() or _BLANK.search(text) is None):
         return text

@@ -92,7 +92,7 @@ def first_divergence(
 
         differences = program_differences(matching[first.graph][0], graph.rows[first.node], line)
         entry = rank(first, matching[first.graph][0]) in (0, _SLOT)
-        if differences and missing and not entry:  # what was not captured is known after all
+        if differences and missing and not entry:  # uncaptured tensors are known after all
             text = "Its captured inputs agree." if inputs else ""
         if entry and first.basis == "shapes":
             differences = []  # an attribute says the same
@@ -115,7 +115,7 @@ _FROM_CALL = (
 
 
 def _comes_from_call(calls: StepCalls, entry: TensorDifference) -> bool:
-    """Whether a tensor is an argument that is made of what other calls of the step returned."""
+    """Whether a tensor is an argument computed from results of other calls of the step."""
     tensors = calls.tensors(entry.graph)
     slot = tensors.graph.rows[entry.node], int(entry.tensor.rpartition(":")[2])
     if not is_graph_input(tensors, slot):
@@ -239,9 +239,9 @@ def earliest(
     order alone would choose whichever node is listed first.
 
     What enters the step (data, weights) comes first, then the forward pass before the backward one, and in
-    both numbers that are computed with before the whole numbers that shapes are worked out with. What is
-    known to be made of equal things comes before what takes something that was not captured. A loop is placed
-    where its caller is, and of its nodes an earlier visit comes first.
+    both numbers that are computed with before the whole numbers that shapes are worked out with. Tensors with
+    only equal inputs come before those with uncaptured ones. A loop is placed where its caller is, and of its
+    nodes an earlier visit comes first.
 
     Args:
         found: in data flow order, at least one. matchings: by the id of A's graph. known: what was compared.
@@ -320,8 +320,8 @@ def compared_inputs(
 ) -> tuple[list[InputTensor], list[str]]:
     """Inputs of a tensor of A: those that both sides captured, and the names of the others.
 
-    Arguments of functions are followed to what is passed, those of a loop also to what its body returned the
-    visit before. Constants that both graphs write out alike need no capture.
+    Arguments of functions are followed to the passed tensors, those of a loop also to the results of the
+    previous iteration. Constants that both graphs write out alike need no capture.
     """
     graph, row = matching.a, matching.a.rows[entry.node]
     waiting = deque(

@@ -103,8 +103,8 @@ def listed_tensors(
 ) -> tuple[list[TensorDifference], int]:
     """(the tensors that are listed, how many more would be without a limit).
 
-    What rounding explains is skipped where anything goes beyond it, and equal tensors always, unless
-    `everything` is asked for. The first divergence is listed whatever the limit: on top, if it is beyond.
+    Differences within rounding are skipped if others exceed it, and equal tensors always, unless `everything`
+    is set. The first divergence is listed whatever the limit: on top, if it is beyond.
 
     Raises:
         ValueError: see `sorted_tensors`.

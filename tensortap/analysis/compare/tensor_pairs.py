@@ -199,7 +199,7 @@ def read_both(
 def read_pair(
     run_a: RunIndex, run_b: RunIndex, a: Snapshot, b: Snapshot, selection: str = "", limit: int = MAX_BYTES
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
-    """Both values, or the same sample of them; None if one was not kept, or their shapes or samples differ.
+    """Both values, or the same sample of them; None if one was not stored, or their shapes or samples differ.
 
     Raises:
         SelectionError, LimitError, ValueNotKeptError, DamagedError: as `read_slice`.

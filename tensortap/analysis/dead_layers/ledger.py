@@ -184,7 +184,7 @@ class LostUpdates(NamedTuple):
 
     Attributes:
         share: of all of them; None if unknown.
-        pairs, of: how many pairs of neighbouring steps were compared, of how many whose values were kept.
+        pairs, of: number of compared pairs of neighbouring steps, of all with stored values.
         at: the first step of each pair at which some were, ascending.
     """
 

@@ -21,7 +21,7 @@ _COPYING = ("_Arg", "Identity", "IdentityN", "Reshape")
 _LISTING = ("TensorListFromTensor", "TensorListSetItem", "TensorListPushBack", "AddN", *_COPYING)
 _POPPING = "TensorListPopBack"
 _LIST = "variant"
-_FILLING = ops("Const Fill ZerosLike")  # what a choice puts in the place of a gradient
+_FILLING = ops("Const Fill ZerosLike")  # replacements that a select uses for a gradient
 _SUMS = ops("Add AddV2 AddN Sub Sum Mean BiasAddGrad")
 
 _WHY = (
@@ -194,7 +194,7 @@ def _dead_factor(flow: _Flow, zero: list[int], why: str) -> tuple[str, str, bool
 
 def _float_inputs(roles: Roles, row: int, captured: Container[int]) -> list[int]:
     """Rows of the nodes whose numbers a node uses. Skips uncaptured nodes that only forward, lists of loops,
-    and loops; shapes, axes and handles are no numbers."""
+    and loops; shapes, axes and handles do not count."""
     found, met = dict[int, None](), set[tuple[int, int]]()
     waiting = deque((source, slot) for source, slot, _ in roles.inputs(row))
     while waiting and len(met) < _MAX_WALK:

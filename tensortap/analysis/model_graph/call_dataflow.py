@@ -139,7 +139,7 @@ class CallDataflow:
         return bool(returned) and all(graph.op_type[source] != "_Arg" for source, _ in returned)
 
     def _repeats(self, node: str | None) -> bool:
-        """Whether a node runs several times per step, as far as the graph shows."""
+        """Whether a node runs several times per step, according to the graph."""
         row = self.graph.rows.get(node or "")
         return row is not None and self._loops.get(self.graph.function[row]) is not None
 

@@ -1,4 +1,4 @@
-"""Expected infinities and NaN: why an origin is no fault."""
+"""Expected infinities and NaN: why an origin is not a fault."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _report(run: RunIndex, step: int | None, advance: Advance) -> NanReport:
         return _worst(reports) if reports else empty_report(run, step)
     known = _FIRST.get(run)
     if known is not None and known[1] == _nonfinite_until(run, known[0]):
-        return known[0]  # what was added since comes after it
+        return known[0]  # newer rows come after it
     report = _first_that_matters(run, advance)
     if report is None:
         return empty_report(run, None)
@@ -256,7 +256,7 @@ def _notes(flow: NonfiniteFlow, origins: list[Origin], step: int, previous: int 
 
 
 def _is_entry(origin: Origin) -> bool:
-    """Whether the explanation of an origin says what was not captured, and how to capture it."""
+    """Whether the explanation of an origin names the uncaptured tensors, and how to capture them."""
     return origin.explanation is not None and origin.explanation.pattern == NOT_CAPTURED
 
 
@@ -278,10 +278,10 @@ def _capture_hint(flow: NonfiniteFlow, missing: list[str]) -> str:
 def rank_origins(step: StepFlow, origins: Sequence[Origin]) -> list[Origin]:
     """Origins in the order of the report.
 
-    Constants of the program come last (a mask is no fault, its consequences may be), before them what heals
-    again. Of the others those of the first call come first; of one call those of the forward pass before
-    those of the backward pass and what follows of it, then data flow decides; a loop is placed where its
-    caller is, and inside an earlier visit comes first.
+    Constants of the program come last (a mask is not a fault, its consequences may be), after origins that
+    become finite again. Of the others those of the first call come first; of one call those of the forward
+    pass before those of the backward pass and what follows of it, then data flow decides; a loop is placed
+    where its caller is, and inside an earlier visit comes first.
     """
     after: dict[str, dict[Slot, Slot | None]] = {}
     for name, flow in step.flows.items():

@@ -12,9 +12,9 @@ from ..model_graph.roles import Slot
 from ..run_view.step_tensors import StepTensors
 from .upstream import Source, Upstream, computes_nothing
 
-# What a non-finite tensor is: `origin`: its inputs are finite; `suspected`: perhaps an origin, as some of its
-# inputs were not captured; `inf_to_nan`: its inputs were infinite, it is NaN; `data`: it came in with the
-# step's inputs; `from_variable`: a variable held it when the step began; `constant`: the program says so;
+# The verdict on a non-finite tensor: `origin`: its inputs are finite; `suspected`: perhaps an origin, as some
+# of its inputs were not captured; `inf_to_nan`: its inputs were infinite, it is NaN; `data`: it came in with
+# the step's inputs; `from_variable`: a variable held it when the step began; `constant`: the program says so;
 # `propagated`: an input was not finite.
 VERDICTS = ("origin", "suspected", "inf_to_nan", "data", "from_variable", "constant", "propagated")
 

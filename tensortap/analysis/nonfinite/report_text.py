@@ -1,6 +1,6 @@
-"""Sentences of a NaN report. The command line and the page both show them and add no wording of their own.
+"""Sentences of a NaN report. The command line and the page both show them without other wording.
 
-Names in them are as the dump has them: who prints them escapes control characters.
+Names in them are as the dump has them: the caller escapes control characters when printing.
 """
 
 from __future__ import annotations

@@ -44,11 +44,11 @@ class CallArgument:
     """Source of an argument of a call.
 
     Attributes:
-        results: tensors of captured calls, or of eager scopes, that it is or is made of.
+        results: tensors of captured calls, or of eager scopes, from which it is computed.
         ops: the ops between, that compute something, in the order they ran.
         functions: names of functions that it comes from and that were not captured.
         before: part of it was there before the first call of the step.
-        python: part of it was made of Python or NumPy values after that.
+        python: Python or NumPy values were used after that.
         unknown: whether its source is unknown.
     """
 
@@ -173,7 +173,7 @@ class StepCalls:
                     waiting += [source for source, _, _ in roles.inputs(row)]
         return found
 
-    # What arguments are made of
+    # Sources of arguments
 
     def argument(self, graph: str, slot: Slot, visit: int) -> CallArgument:
         """Source of an argument of a called function, at a visit."""

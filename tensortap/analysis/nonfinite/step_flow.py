@@ -1,7 +1,7 @@
 """The non-finite tensors of a whole step, joined across its calls.
 
-A call is that of a function, a run of a session, or the ops of an eager scope. What an argument was made of
-is known where the run noted it (`step_calls.py`); elsewhere an earlier tensor of equal numbers is taken for
+A call is that of a function, a run of a session, or the ops of an eager scope. The sources of an argument are
+known if the run recorded them (`step_calls.py`); elsewhere an earlier tensor of equal numbers is taken for
 it.
 """
 
@@ -39,7 +39,8 @@ class CallArgumentOrigin:
     Attributes:
         verdict: `data`, `suspected`, or `origin` if the numbers prove which op made it.
         explanation: a sentence, and the next step. missing: what was not captured.
-        inputs: the captured tensors that it was made of. made_by: the op that the numbers prove made it.
+        inputs: the captured tensors from which it was computed. made_by: the op that the numbers prove made
+        it.
     """
 
     verdict: str
@@ -287,7 +288,7 @@ class StepFlow:
     # Impact
 
     def reached(self) -> dict[Tensor, Reached]:
-        """Origin -> what it reaches, in its own call and in those that it propagates to."""
+        """Origin -> its downstream tensors, in its call and in later ones."""
         begins, reaches = dict[str, dict[Slot, int]](), dict[str, Reachability]()
         for graph, flow in self.flows.items():
             flow.internal_outputs = self.calls.internal_outputs(graph)

@@ -85,7 +85,7 @@ def sort_key(view: RunView, findings: Sequence[Finding]) -> Callable[[Finding], 
         since = max((finding.first_step, *behind))
         severity = SEVERITIES.index(finding.severity)
         rank = _RANKS.get(finding.rule, 0)
-        # Origins stand in the order of the NaN report: of a loop, by iteration.
+        # Origins are in the order of the NaN report: of a loop, by iteration.
         place = ("", 0) if finding.rule == _ORIGINS else places[finding.graph, finding.tensor]
         origin = finding.rule == _ORIGINS or (
             _ORIGINS in _all_consequences(finding.rule)

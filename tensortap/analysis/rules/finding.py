@@ -1,4 +1,4 @@
-"""A finding: what a rule found, where, and the evidence."""
+"""A finding: the finding of a rule, its place, and the evidence."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Hit:
         first_step, last_step: where it was so. steps: at how many steps, `of` how many that were checked.
         severity: another one than the rule's. help, next_look: another advice than the rule's.
         looked_at: what `of` counts where it is not all captured steps ("stored values, the last of 120").
-        unless: rules that give the reason for it, where they tell of the same variable: then it is skipped.
+        unless: rules that give the reason, if they report the same variable: then it is skipped.
         explains: rules with findings that it causes on its graph; it gets high severity if one of these has
             it.
         source_node: the node with the source line, if it is not the tensor's; frame: the line itself.
@@ -81,8 +81,7 @@ class Finding:
     """A hit with all that a person needs to judge it.
 
     Attributes:
-        rule, title, severity, text, help: which rule, its name as a heading, how bad, what was found, the
-            usual fix.
+        rule, title, severity, text, help: the rule, its title, severity, sentence, and usual fix.
         source: where the rule's thresholds come from; thresholds: those that were applied.
         tensor, node, graph, op_type, layer: where. variable: path of the variable that the tensor reads, or
             empty.

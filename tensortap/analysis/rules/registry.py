@@ -67,7 +67,7 @@ def all_rules() -> list[Rule]:
     for entry in entry_points(group=GROUP):
         try:
             loaded = entry.load()
-        except Exception as error:  # another package's code: whatever it raises must not stop the others
+        except Exception as error:  # another package's code: its errors must not stop the other rules
             _LOG.warning("the rule %r of %r cannot be loaded: %s", entry.name, entry.value, error)
             continue
         for added in (

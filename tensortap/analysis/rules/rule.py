@@ -31,7 +31,7 @@ class Rule:
         title: its name as a heading; without one, the words of the name.
         check: yields hits. thresholds: names and defaults of its limits.
         severity, source, help, next_look: as in `Finding`; a hit may say otherwise of all but source.
-        severity_set: the user chose the severity, whatever a hit says.
+        severity_set: the user set the severity, which overrides that of hits.
     """
 
     name: str
@@ -131,7 +131,7 @@ def incremental_hits(
 
     Args:
         key: identifies the measurement and all limits that `measure` uses.
-        measure: (which snapshots broke the rule, what was measured of each), each by itself.
+        measure: (which snapshots broke the rule, the measured number of each).
     """
     fired = hit_counts_of(view, key, tensors, measure, low=low)
     yield from hits_of(view, fired, snapshot_counts_of(view), name, limit, **options)

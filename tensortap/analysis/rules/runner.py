@@ -21,7 +21,7 @@ from .rule import Rule
 from .settings import Settings
 
 _LOG = logging.getLogger(__name__)
-_SOURCES = 40  # findings whose source line is looked up
+_SOURCES = 40  # maximum number of findings with a source line
 MOST = 50  # findings of one rule; more say nothing new
 
 
@@ -90,7 +90,7 @@ def _checked(
             found += sorted(mine, key=lambda pair: order(pair[0]))[:MOST]
             if len(mine) > MOST:
                 left_out[rule.name] = len(mine) - MOST
-        except Exception as error:  # one rule, maybe a user's, must not hide what the others found
+        except Exception as error:  # a failing rule, e.g. a user's, must not hide other findings
             report_progress(0, 1, "")  # raises once more where it was this that ended the rule
             _LOG.warning("the rule %s failed", rule.name, exc_info=error)
             failed[rule.name] = f"{type(error).__name__}: {error}"

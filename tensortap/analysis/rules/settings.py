@@ -1,6 +1,6 @@
 """Settings of rules, from a TOML or JSON file.
 
-Thresholds, severities, what is muted, and rules of the user's own: conditions on statistics.
+Thresholds, severities, muted findings, and the user's rules: conditions on statistics.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_BYTES = 1 << 20
 
 
 class SettingsError(TensortapError):
-    """A file of rule settings cannot be read, or has an invalid entry. The hint lists what is allowed."""
+    """A file of rule settings cannot be read, or has an invalid entry. The hint lists the allowed ones."""
 
 
 @dataclass(frozen=True, slots=True)

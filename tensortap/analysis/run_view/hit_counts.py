@@ -217,7 +217,7 @@ def hit_counts_of(
 
     Args:
         key: identifies the measurement and all limits that `measure` uses.
-        measure: (which snapshots have it, what was measured of each), each by itself.
+        measure: (which snapshots have it, the measured number of each).
         low: the smallest value is the worst, not the largest.
     """
     return view.incremental(

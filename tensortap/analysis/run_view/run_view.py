@@ -20,7 +20,7 @@ from .snapshot_rows import SnapshotRows, short
 
 T = TypeVar("T")
 S = TypeVar("S", bound=TensorState)
-_MAX_SINGLE_LOOKUPS = 16  # tensors whose rows are looked up one by one
+_MAX_SINGLE_LOOKUPS = 16  # maximum number of tensors whose rows are looked up singly
 _BATCH_ROWS = 1 << 18  # rows that are checked at once
 
 

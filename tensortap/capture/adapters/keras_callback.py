@@ -250,7 +250,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
                 values["learning_rate"] = rate
             facts = {"phase": phase, "epoch": self._epoch, "values": values}
             self._steps.note_logs(self._last, facts)
-        except Exception as error:  # what a custom metric returns is anybody's guess
+        except Exception as error:  # custom metrics may return anything
             self._steps.warn(
                 "logs",
                 f"loss and metrics are not recorded: the Keras logs cannot be read ({error})",
@@ -303,7 +303,7 @@ def warn_of_missing_names(warnings: OneTimeWarnings) -> None:
 
 
 def _missing_names() -> Iterator[tuple[str, str]]:
-    """(missing name, what is not captured)"""
+    """(missing name, consequence)"""
     if keras.backend.backend() != "tensorflow":
         return  # `TapCallback` warns that nothing is captured
     for what, (path, names) in _RELIED_ON.items():
@@ -325,12 +325,12 @@ class BatchCounter:
         self._before = 0  # batches drawn from the iterator by earlier calls
 
     def expected(self, source: Any, most: int, epoch: int) -> int:
-        """Batches that the next call draws, from 1 to `most`, as far as that is known before it.
+        """Batches that the next call draws, from 1 to `most`, if known.
 
         Args:
             source: its argument: an iterator, or batches that were already drawn.
             most: the model's `steps_per_execution`; taken where the size of the data is unknown.
-            epoch: batches of an epoch, as far as Keras knows; negative if it does not.
+            epoch: batches of an epoch, if Keras knows them; negative if it does not.
         """
         if most == 1:
             return 1

@@ -45,8 +45,9 @@ class _Run:
 class TappedSession:
     """A session that captures the tensors of its `run`. All other attributes are those of the session.
 
-    Each run is a step, the tap's next. What it computes anyway is fetched with it; tensors inside loops
-    and branches leave through ops that are added to the graph, one beside each, when they are first watched.
+    Each run is a step, the tap's next. Tensors that it computes anyway are fetched with it; tensors inside
+    loops and branches leave through ops that are added to the graph, one beside each, when they are first
+    watched.
     """
 
     def __init__(self, steps: TapSteps, session: Any) -> None:
@@ -232,7 +233,7 @@ class SessionTaps:
 
     A tap is one op in the loop or branch of its tensor; it runs with each iteration, calls back into Python
     and is given the number of the iteration in each loop around it, since iterations overlap. For tensors in
-    branches one more tells which iterations there were.
+    branches, another one contains the executed iterations.
     """
 
     def __init__(self, graph: Any) -> None:

@@ -37,9 +37,9 @@ class SessionPlan:
     """One kind of run: its fetches and feeds.
 
     `operations` are those that run, in the graph's order, and those that are fed. `fetched` and `tapped` are
-    candidates by tensor: the run can return the former; the latter are inside loops and branches, where
-    only an op of their own can pass them on. `unseen` are names of ops inside control flow of which the
-    graph does not know the extent (it was imported), `calls` of ops that run functions.
+    candidates by tensor: the run can return the former; the latter are inside loops and branches, where only
+    an additional op can forward them. `unseen` are names of ops inside control flow of which the graph does
+    not know the extent (it was imported), `calls` of ops that run functions.
     """
 
     operations: Sequence[Any]
@@ -105,7 +105,7 @@ def _of_unknown_extent(operations: Sequence[Any]) -> set[str]:
     """Ops inside or after control flow without a context of their own, because the graph was imported."""
     unknown: set[str] = set()
     behind_flow = _SWITCHES | _ENTERS
-    for _ in range(2):  # the second time for what a loop leads back to
+    for _ in range(2):  # the second time for the targets of a loop's back edges
         for operation in operations:
             if internals.knows_control_flow(operation):
                 continue

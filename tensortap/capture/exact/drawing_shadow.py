@@ -1,7 +1,7 @@
-"""The shadow of a function that draws random numbers by ops which keep streams of their own.
+"""The shadow copy of a function with stateful random ops.
 
-A copy of such an op draws other numbers. So the step runs first, with taps on what it draws alone, and the
-shadow after it is given that.
+A copy of such an op draws other numbers. So the step runs first, with taps only on its random numbers, which
+the shadow copy then gets.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ class DrawingShadow:
 
         Raises:
             The exceptions of the step, after the shadow's tensors are delivered. `TapFailedError` if it
-            failed for its taps, `ShadowFailedError` if only the shadow failed; that holds what the step
-            returned.
+            failed for its taps, `ShadowFailedError` if only the shadow failed; that holds the results of the
+            step.
         """
         with self._lock:
             try:

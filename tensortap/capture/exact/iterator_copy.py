@@ -31,7 +31,7 @@ class SharedIterator:
         self._dtypes, self._shapes = dtypes, shapes
         self._source: Any = None  # the handle of the real iterator
         self._pending: deque[Any] = deque()
-        self._iterators: list[Any] = []  # kept alive, as their handles are in use
+        self._iterators: list[Any] = []  # referenced, because their handles are in use
         signature = tuple(tf.TensorSpec(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True))
         with tf.device(HOST):
             self._datasets = [

@@ -1,7 +1,7 @@
 """Random numbers drawn by a recorded call, and functions that get them as arguments instead of drawing.
 
-An op that keeps a stream of its own (`RandomStandardNormal`) cannot be put back to where it was. What it
-drew becomes an argument of the root (`DrawsAsArguments`), handed down through calls, loops and branches to
+A stateful random op (`RandomStandardNormal`) cannot be rewound. What it drew becomes an argument of the root
+(`DrawsAsArguments`), handed down through calls, loops and branches to
 where it was drawn: a tensor where that happens once a call, an iterator where it happens in each iteration.
 `RandomDrawValues` collects these of one call.
 """

@@ -49,7 +49,7 @@ class Shadow:
             The results of the original function.
 
         Raises:
-            Whatever the original function raises. `ShadowFailedError` if only the shadow failed; it has the
+            The original function's own errors. `ShadowFailedError` if only the shadow failed; it has the
             results of the original function.
         """
         failure: BaseException | None = None

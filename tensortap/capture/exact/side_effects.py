@@ -63,7 +63,7 @@ _REPEATABLE = frozenset(
         "_Arg",
     }
 )
-_REPEATABLE_PREFIXES = ("TensorArray", "Stack")  # made within the call, gone after it
+_REPEATABLE_PREFIXES = ("TensorArray", "Stack")  # created and deleted within the call
 NEXT_OPS = frozenset({"IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional"})
 """They draw from an iterator; the shadow is given one of its own."""
 

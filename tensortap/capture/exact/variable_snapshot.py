@@ -69,7 +69,7 @@ class SnapshotReader:
 
 
 def changed_bytes(traced: TracedRoot) -> int:
-    """Memory of the copies that a call makes of its variables while their values before are held."""
+    """Memory of the copies that a call makes of its variables while their previous values are held."""
     if not changes_variables(traced.functions):
         return 0
     found = (handle.shape_and_type for handle in traced.functions[traced.root].handles.values())

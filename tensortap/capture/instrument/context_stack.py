@@ -27,8 +27,8 @@ class Opened(Generic[T]):
 class TaskStack(Generic[T]):
     """A stack per thread and per task of an event loop. Iterates over its items, innermost first.
 
-    Coroutines and generators that take turns in a thread end in any order. So what ends is marked, wherever
-    it lies, instead of taken off the top; it has then ended for tasks, too, that were started inside and run
+    Coroutines and generators that take turns in a thread end in any order. So an ended entry is marked, at
+    any position, instead of popped; it has then ended for tasks, too, that were started inside and run
     on. Make it in a module: contexts hold on to their variables.
     """
 

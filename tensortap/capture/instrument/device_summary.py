@@ -40,8 +40,8 @@ _FACTS = 7
 class DeviceSummary:
     """Represents an array that stayed on its device.
 
-    It has the attributes of an array that capturing looks at: `dtype`, `shape`, `size`, and `nbytes`, which
-    is what it takes itself.
+    It has the attributes of an array that capturing looks at: `dtype`, `shape`, `size`, and `nbytes` of the
+    summary itself.
     """
 
     summary: Summary

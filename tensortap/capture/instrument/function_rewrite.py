@@ -57,8 +57,8 @@ class Rewritten:
     `outputs` are the tensors that the copy returns behind the root's own outputs (only if XLA compiles the
     root). `switch` turns the queues on and off, if there is one. `out_of_reach` are chosen tensors inside
     loops and branches that XLA compiles, `disturbing` those on which a tap would change the order of a sum in
-    a loop: neither are handed out. `only_for_taps` are names of nodes that run for taps, if at all: no
-    node of that name runs without, in any of the functions.
+    a loop: neither are returned. `only_for_taps` are names of nodes that run for taps, if at all: no node of
+    that name runs without, in any of the functions.
     """
 
     name: str = ""

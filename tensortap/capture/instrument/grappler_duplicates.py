@@ -1,7 +1,7 @@
 """Duplicates of nodes that TensorFlow's graph optimiser would merge with their consumers without a tap.
 
 The optimiser turns `(x * 0.5) * 2` into `x * 1`, and chains of elementwise operations into one, as long as
-nothing else uses what lies between; results then differ in the last bit. A tap is a use. So that it
+nothing else uses the tensors between them; results then differ in the last bit. A tap is a use. So that it
 changes nothing, it reads such a tensor off a duplicate of its node, and the original stays as it was. The
 rules are those of `constant_folding.cc`, `arithmetic_optimizer.cc` and `remapper.cc` in
 tensorflow/core/grappler/optimizers (2.21): they look at the number of uses, and twins are taken for the same
@@ -56,7 +56,7 @@ class Duplicates:
         self._merges = Merges(self._uses)
         self._definition = definition
         self._made: dict[str, str] = {}
-        self._merged: dict[str, bool] = {}  # what was found out
+        self._merged: dict[str, bool] = {}  # results
         # With a pass switched off, what the others do has other rules; taps in place are exact then.
         options = tf.config.optimizer.get_experimental_options()
         self._merging = all(options.get(name, True) for name in _PASSES)

@@ -1,8 +1,8 @@
 """Which functions draw from streams that their own nodes keep, and which have begun to.
 
 A node such as `RandomStandardNormal` with a seed keeps the state of its stream in the running kernel. A copy
-of its function has kernels of its own, whose streams begin again; so for training to draw the same numbers
-with a tap as without, either the function or one copy of it must run at every call, from the first one on.
+of its function has separate kernels, whose streams start again; so for training to draw the same numbers with
+a tap as without, either the function or one copy of it must run at every call, from the first one on.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class TappedVisit(NamedTuple):
     """Tensors of one visit of a function: where they were computed, and their values.
 
     `skipped` visits before this one did not run the nodes: iterations in which another branch was taken.
-    After the last one there are no values. `routes` are the calls that led to each of the places.
+    After the last call there are no values. `routes` are the calls that led to each of the places.
     """
 
     places: Sequence[Place]
@@ -123,7 +123,7 @@ class InstrumentedFunction:
             The results of the original: a list of tensors, or None.
 
         Raises:
-            Whatever the function itself raises. `TapFailedError` if it was the taps that failed.
+            The function's own errors. `TapFailedError` if it was the taps that failed.
         """
         with self._lock:
             self._turn(True)
@@ -280,7 +280,7 @@ def check_memory(candidates: Iterable[Candidate], copied: int) -> None:
 
 
 def estimated_bytes(candidates: Iterable[Candidate]) -> int:
-    """Size of one visit of all of them, as far as their shapes are known."""
+    """Size of one visit of all of them, from known shapes."""
     return sum(
         math.prod(size for size in candidate.shape if size is not None) * itemsize(candidate.dtype)
         for candidate in candidates

@@ -142,7 +142,7 @@ class BatchWriter:
 
     def close(self, dropped: int) -> int:
         """Commits and closes the files; returns how many snapshots had waited for the disk in vain."""
-        self._next_try = 0.0  # the last chance to note what was lost
+        self._next_try = 0.0  # the last chance to record losses
         self.flush(dropped)
         writer, self._writer = self._writer, None
         if writer is not None:

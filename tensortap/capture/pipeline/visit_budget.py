@@ -19,7 +19,7 @@ _MAX_PINNED = 8  # visits that stay for their first NaN or infinity, beyond the 
 
 @dataclass(eq=False)
 class _Visit:
-    """The tensors of one visit. `pinned`: it stays whatever its number is; `written`: it goes to the dump."""
+    """The tensors of one visit. `pinned`: it stays, for any number; `written`: it goes to the dump."""
 
     number: int
     tensors: list[CapturedTensor]
@@ -32,7 +32,8 @@ class _Thinned:
     """The visits of some tensors that one queue or run delivers together.
 
     `seen` visits there were so far, of which `waiting` are held, the last one apart; every `interval`-th is
-    kept. `room`: how many of those that wait may be written. `bad` are the tensors with a NaN or an infinity.
+    stored. `room`: how many of those that wait may be written. `bad` are the tensors with a NaN or an
+    infinity.
     """
 
     graph: GraphHandle
@@ -50,9 +51,9 @@ class VisitBudget:
     """Thins the visits of one step to those that its watches store of each tensor (`Watch(visits=…)`).
 
     Which visit is the last one is known when the step ends; until then visits wait here, up to 64 MiB in all.
-    Beyond that they are written early, and later visits are kept at growing intervals. The visit at which
-    a tensor first has a NaN or an infinity is always kept. What a trigger examines is handed over anyway, and
-    written only if it is kept, or the trigger fires.
+    Beyond that they are written early, and later visits are stored at growing intervals. The first visit with
+    a NaN or an infinity is always stored. What a trigger examines is handed over anyway, and written only if
+    it is kept, or the trigger fires.
 
     Args:
         report: called with a tensor of the first skipped visits, and the budget.

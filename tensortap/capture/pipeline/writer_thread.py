@@ -14,7 +14,7 @@ from .messages import Message, size_of
 
 WhenFull = Literal["wait", "drop"]
 
-_PAUSE = 0.5  # seconds without a message after which what was written is committed
+_PAUSE = 0.5  # seconds without a message after which written rows are committed
 _FIRST_REPORT = 1.0  # seconds that training has waited in all; then at 2, 4, 8, …
 
 
@@ -158,7 +158,7 @@ class WriterThread:
             thread = threading.Thread(target=self._run, name="tensortap-writer", daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # no more threads: what was put waits until there is one, or for the end
+            except RuntimeError:  # no more threads: queued items wait until there is one, or for the end
                 self.has_no_thread = True
             else:
                 self.has_no_thread, self._thread = False, thread

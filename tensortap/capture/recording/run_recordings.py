@@ -92,7 +92,7 @@ class RunRecordings:
         self._sources = sources
         self._info = dict(info)
         self._held = PendingRecordings(record.before, patience) if record.on_trigger else None
-        # What a trigger had written was in memory before.
+        # Recordings written for a trigger were in memory before.
         self._max_waiting = _MAX_WAITING + (record.before + 1 if record.on_trigger else 0)
         self._recorders: dict[str, CallRecorder | None] = {}
         self._kept = RecordingRetention(run_dir, record.keep_last)

@@ -2,7 +2,8 @@
 
 Keras itself runs the layers of a functional or sequential model, and in `fit` losses and optimizers, too:
 the call stack of their nodes ends at `model.fit`. The line that a reader looks for is the one that made the
-object: `Conv2D(…)(x)`, `x * 0.5 + y`, `Adam(1e-3)`. It is noted for what is made after the import of `Tap`.
+object: `Conv2D(…)(x)`, `x * 0.5 + y`, `Adam(1e-3)`. It is recorded for objects created after the import of
+`Tap`.
 """
 
 from __future__ import annotations

@@ -228,8 +228,8 @@ class LayerTracker:
     def _note_layer(self, graph: Any, before: int, path: str, outputs: Any) -> None:
         trace = self.traces.of(graph)
         for operation in graph.get_operations()[before:]:
-            # An inner layer, which returned earlier, has the better claim. Captured tensors are no nodes
-            # in the end.
+            # An inner layer, which returned earlier, has the better claim. Captured tensors are not nodes in
+            # the end.
             if operation.type != "Placeholder":
                 trace.layers.setdefault(operation.name, path)
         for tensor in keras.tree.flatten(outputs):
@@ -259,8 +259,8 @@ class LayerTracker:
             self.variables.trained.add(path)
 
     def _note_derived(self, target: Any, sources: Any, gradients: Any) -> None:
-        """Records the target of a tape, and its gradients of variables. Targets differentiated for other
-        tensors only (a gradient penalty) are no losses."""
+        """Records the target of a tape, and its gradients of variables. Targets that are only differentiated
+        with respect to other tensors (a gradient penalty) are not losses."""
         if _traced_graph() is None:
             return
         for loss in tf.nest.flatten(target) if any(map(_is_variable, _flat(sources))) else ():

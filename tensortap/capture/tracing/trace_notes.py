@@ -38,7 +38,7 @@ class Trace:
     outputs: dict[str, str] = field(default_factory=dict)  # tensor name -> path of the layer that returned it
     gradients: dict[str, str] = field(default_factory=dict)  # given to an optimizer -> path of the variable
     derived: dict[str, str] = field(default_factory=dict)  # computed by a tape -> path of the variable
-    losses: set[str] = field(default_factory=set)  # what a tape derives from
+    losses: set[str] = field(default_factory=set)  # sources of a tape's gradients
     asked: set[str] = field(default_factory=set)  # paths of variables with requested gradients
     watched: set[str] = field(default_factory=set)  # … of trainable variables that such a tape records
     lines: dict[str, CreationLine] = field(default_factory=dict)  # node -> where its Keras object was created
@@ -60,7 +60,7 @@ class Traces:
         """The notes on a graph; begun if there are none."""
         noted, trace = self._traces.get(id(graph), (None, None))
         if trace is None or noted is None or noted() is not graph:
-            self._traces.pop(id(graph), None)  # the id of a graph that is gone came back
+            self._traces.pop(id(graph), None)  # the id of a deleted graph was reused
             trace = Trace(str(graph.name))
             self._traces[id(graph)] = weakref.ref(graph), trace
             while len(self._traces) > _MAX_TRACES:
@@ -88,7 +88,7 @@ class Traces:
 
 
 class VariableNotes:
-    """What is known of variables, by path: their kinds, and the layers that have them.
+    """Facts about variables, by path: their kinds, and the layers that have them.
 
     Attributes:
         trained: paths of variables that have gradients.

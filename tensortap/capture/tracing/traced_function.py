@@ -31,7 +31,7 @@ _V1_CONTROL_FLOW = frozenset(
 
 
 _INPUT_OPS = frozenset({"IteratorGetNext", "OptionalGetValue"})
-# Their second input is what a variable changes by. Kernels that do a whole optimizer step (ResourceApplyAdam)
+# Their second input is the update of a variable. Kernels that do a whole optimizer step (ResourceApplyAdam)
 # have no such tensor.
 _UPDATING_OPS = frozenset({"AssignSubVariableOp", "AssignAddVariableOp"})
 _SUMS = frozenset({"Add", "AddV2"})
@@ -80,7 +80,7 @@ class TracedRoot:
         return compiled_functions(self.functions)
 
     def seeded_random_ops(self) -> list[str]:
-        """Names of the nodes that draw from a seeded stream of their own."""
+        """Names of the nodes with a seeded random stream."""
         return [
             node.name
             for function in self.functions.values()
@@ -247,7 +247,7 @@ class TensorRoles:
         self._tracker = tracker
         trace = self._trace = layers.traces[function.name]
         given = set(trace.gradients.values())
-        # What a tape computed is a gradient only where no optimizer was given another one.
+        # A tensor computed by a tape counts as a gradient only if no optimizer got another one.
         derived = {tensor: path for tensor, path in trace.derived.items() if path not in given}
         self._gradients = derived | trace.gradients
         self._updates = {

@@ -78,7 +78,7 @@ def without_constant_infinities(
 ) -> list[Examined]:
     """Drop non-finite tensors that are only infinite constants, moved or added.
 
-    A tensor with a NaN is always more, and so is one that may have its infinity from what was not captured.
+    A tensor with a NaN always counts, and so does one whose infinity may come from an uncaptured tensor.
     """
     possible = {tensor.name: tensor for tensor in bad}
     for tensor in bad:

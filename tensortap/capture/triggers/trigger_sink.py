@@ -95,7 +95,7 @@ class TriggerSink:
     def _end_step(self, entry: StepEntry, error: str) -> int:
         """A step is over."""
         step, batches = entry.numbers.start, self._open.pop(entry, [])
-        if not entry.numbers:  # Keras looked for data where there were no more
+        if not entry.numbers:  # Keras requested data after the last batch
             self._settle(entry, "")
             return 0
         held = BufferedStep(step, batches)

@@ -25,7 +25,7 @@ from .expected_nonfinite import without_constant_infinities, without_overflow
 from .step_summaries import Examined, GraphLookup, StepSummaries
 
 FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
-_CARRIERS = frozenset({*FLOATS, "variant"})  # what a NaN may come from; lists of tensors are variants
+_CARRIERS = frozenset({*FLOATS, "variant"})  # possible sources of a NaN; lists of tensors are variants
 # Where others are bad, too, they have it from these: a variable may be read again after the step has written
 # what went wrong, and a function that is called twice is known by its first caller.
 _PASS_THROUGH = frozenset({*CALLS, "ReadVariableOp"})

@@ -39,7 +39,7 @@ class Handling(NamedTuple):
 
 
 class Selected(NamedTuple):
-    """A captured tensor, and what is stored of it.
+    """A captured tensor, and which part of it is stored.
 
     `handling` is None where it depends on a size that only the running step knows; `handle` decides then.
     """

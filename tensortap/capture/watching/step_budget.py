@@ -14,7 +14,7 @@ _PLAIN_STEPS = 50  # for the median
 class StepBudget:
     """Captures a watched step if the previous ones left enough time for it (`Tap(budget=…)`).
 
-    What a captured step takes is its time beyond the median of the latest plain steps, and the writer's
+    The cost of a captured step is its time beyond the median of the latest plain steps, plus the writer's
     processor time for it. The first captured step, in which tapped copies are made, and the first plain one,
     which TensorFlow prepares, are not counted. All times are measured, so they are approximate, and two runs
     of a program may capture different steps.
@@ -49,7 +49,7 @@ class StepBudget:
             if self._captured == 0:
                 return True
             if not self._plain:
-                return False  # what a plain step takes must be known first
+                return False  # the time of a plain step must be known first
             if self._measured == 0:
                 return True
             expected = self._extra / self._measured

@@ -23,7 +23,7 @@ _Stamp = tuple[int, int, int]
 
 
 class Change(NamedTuple):
-    """The content of a new watch.json: its watches, or the reason why it is rejected. `source`: who wrote it;
+    """The content of a new watch.json: its watches, or the reason why it is rejected. `source`: its author;
     the program, if the file was removed."""
 
     watches: tuple[Watch, ...] | None
@@ -32,7 +32,7 @@ class Change(NamedTuple):
 
 
 class WatchFile:
-    """Looked at between steps, at most once a second. A file from before the job is not obeyed.
+    """Read between steps, at most once a second. A file from before the job is not obeyed.
 
     Args:
         run_dir: the run's directory.

@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_running(reader: RunReader) -> None:
-    """Refuses a run that nobody writes any more."""
+    """Refuses a run that has finished."""
     workers = reader.workers()
     if workers and all(_has_ended(reader, worker) or worker.is_gone for worker in workers):
         raise NotFoundError(

@@ -31,7 +31,7 @@ def print_analysis(found: Mapping[str, Any], out: Console) -> None:
 
 
 def print_drifts(found: Mapping[str, Any], out: Console) -> None:
-    """`--dtype`: tensors by the drift that begins in them, the results, and what was not judged."""
+    """`--dtype`: tensors by the drift that starts in them, the results, and unchecked tensors."""
     dtype = found["dtype"]
     numeric = ("drift", "inherited", "introduced")
     table = plain_table("tensor", "op type", "dtype", *numeric, "", numeric=numeric)

@@ -22,7 +22,7 @@ _NUMBERS = ("step", "visit", "nan", "inf", "zero", "min", "mean", "max", "std")
 _COLUMNS = ("tensor", "graph", "dtype", "shape", *_NUMBERS)
 _DROPPABLE = ("zero", "visit", "std", "dtype", "inf", "mean", "shape")
 _LIMIT = 50
-_UNKNOWN = "unknown"  # what a foreign format does not report
+_UNKNOWN = "unknown"  # facts that a foreign format lacks
 _SAME_NAMES = ("worker", "graph", "visit", "layer", "dtype", "where")
 _FILTERS = ("where", "op", "layer", "dtype", "nonfinite", "kept", "sort", "reverse", "step")
 

@@ -11,7 +11,7 @@ from ...model_graph.roles import roles_of
 from ..metrics.distances import RTOL
 
 _SUMS = ADDITIVE_REDUCTIONS | ops("Prod Softmax LogSoftmax")
-# No rounding of their own.
+# They do not round.
 _EXACT = ops("_Arg Reshape Transpose Identity Squeeze ExpandDims StopGradient Shape")
 NO_ROUNDING, ONE_ROUNDING, SUM, PRODUCT = range(4)
 Source = tuple[int, int]  # (row of a node, output slot)

@@ -410,7 +410,7 @@ def _outermost(best: Mapping[str, tuple[str, int]]) -> list[tuple[str, str, int]
     return sorted(found, key=lambda rename: (-rename[2], rename[0]))
 
 
-_PASS_ON = ("Cast", "Identity", "ReadVariableOp", "StopGradient")  # what a change of dtype adds or removes
+_PASS_ON = ("Cast", "Identity", "ReadVariableOp", "StopGradient")  # a change of dtype adds or removes them
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 

@@ -25,7 +25,7 @@ _PYTHON = ops("PyFunc PyFuncStateless EagerPyFunc")  # their token only counts t
 _NARROW: dict[str, Callable[[str], np.floating[Any]]] = {"float32": np.float32, "float16": np.float16}
 _FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 _STOPS = ops("StopGradient PreventGradient")
-_LONGEST_READ = 10_000  # characters in which numbers are looked for
+_LONGEST_READ = 10_000  # maximum length of a text that is searched for numbers
 _LONGEST = 60  # characters of a value that is quoted
 _MAX_PATH = 10_000  # nodes that only one side has, followed up from one place
 

@@ -24,8 +24,8 @@ from ..metrics.ulp import common_dtype
 from .recompute import Recomputed, recomputed
 
 Flow = tuple[Matching, StepTensors, StepTensors]
-# Not Sub and Add: two numbers of a program's own formula that cancel are what somebody hunts for. But of what
-# cancelled before, they keep the rounding; so do variables of what they are given.
+# Not Sub and Add: cancellation in the program's own formula is a bug worth finding. But of what cancelled
+# before, they keep the rounding; so do variables of what they are given.
 _KEEP = ops("Sub Add AddV2 ReadVariableOp")
 _SCALE = ops(
     "Reshape Transpose Identity IdentityN Squeeze ExpandDims StopGradient Cast Neg Mul RealDiv Sqrt Tile "
@@ -36,8 +36,8 @@ _SQUARE = 2.0  # times the relative error of x is that of x²
 
 def reclassify_ill_conditioned(flow: Flow, entry: TensorDifference) -> TensorDifference:
     """Reclassifies a tensor that diverges with different inputs as `amplified` if both outputs are correct
-    for their own inputs: the op is the same and ill-conditioned there. Not if the programs feed it something
-    else, such as another constant, which is a difference of its own."""
+    for their own inputs: the op is the same and ill-conditioned there. Not if the programs feed it different
+    inputs, such as another constant, which is a separate difference."""
     if entry.verdict != "diverges" or not entry.before > 0:
         return entry
     if _differs(flow, entry):
@@ -89,8 +89,8 @@ def _call(op_type: str, side: Recomputed, index: tuple[int, ...]) -> str:
 
 
 def rounding_origin(flow: Flow, entry: TensorDifference, tensors: list[TensorDifference]) -> TensorDifference:
-    """The earliest ancestor of a tensor whose difference exceeds one rounding of its own dtype; else the
-    earliest that differs; else the tensor itself."""
+    """The earliest ancestor of a tensor whose difference exceeds one rounding of its dtype; else the earliest
+    that differs; else the tensor itself."""
     graph = flow[0].a
     rows = _before(graph.rows[entry.node], flow)
     found = [
@@ -155,8 +155,8 @@ def cancellation_factor(op_type: str, taken: Sequence[Magnitude], scale: float) 
     """Ratio of the rounding error of a tensor to the one that its scale suggests; 1 without cancellation.
 
     The rounding of a sum is bounded by the magnitudes of its terms (Higham 2002, Accuracy and Stability of
-    Numerical Algorithms, 4.2): a sum that is 0 by mathematics consists of it. What is copied, or multiplied,
-    keeps the ratio of what it takes, a square twice that; of other ops nothing is said.
+    Numerical Algorithms, 4.2): a sum that is 0 by mathematics consists of it. Copies and products keep the
+    ratio of their inputs, a square doubles it; of other ops nothing is said.
 
     Args:
         taken: of the op's inputs. scale: of its output.

@@ -86,7 +86,7 @@ class DifferenceFlow:
         visits = self._visits(inside)
         for visit in visits[1:]:
             self._walk(inside, visit, again=True)
-        if visits[1:]:  # what comes after takes what the last visit left
+        if visits[1:]:  # later nodes get the result of the last iteration
             self._walk([row for row in outside if function[row] not in repeated], visits[0])
 
     def _follow(self, rows: list[int]) -> None:
@@ -138,7 +138,7 @@ class DifferenceFlow:
             taken = self._flow.returned.get(caller, [])
         states = [self._state_of(source) for source in taken]
         if row in self._flow.variables:
-            writers = self._flow.variables[row]  # what the step has assigned before it is read
+            writers = self._flow.variables[row]  # values assigned earlier in the step
             states += [self._carried, *(self._state_of((writer, -1)) for writer in writers)]
         if not states:
             return _NOTHING

@@ -171,7 +171,7 @@ def _captured(tensors: StepTensors, slot: Slot, visit: int | None) -> Floats | N
         return None
     try:
         value = read_slice(tensors.run, snapshot, "", limit=MAX_BYTES)
-    except (TensortapError, OSError):  # damaged, kept in part, too large, or deleted meanwhile
+    except (TensortapError, OSError):  # damaged, sampled, too large, or just deleted
         return None
     fits = value.shape == snapshot.shape and value.dtype.kind in "fViu"
     return np.asarray(value).astype(np.float64) if fits else None

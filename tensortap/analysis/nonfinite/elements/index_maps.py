@@ -177,7 +177,7 @@ def _split(call: Call, index: Index) -> Wanted:
     begin = call.out_shape[dim] * call.slot
     if sizes is not None:
         known = [int(size) for size in sizes.reshape(-1)]
-        left = shape[dim] - sum(size for size in known if size >= 0)  # -1 takes what is left
+        left = shape[dim] - sum(size for size in known if size >= 0)  # -1 is inferred
         begin = sum(left if size < 0 else size for size in known[: call.slot])
     return [(0 if sized else 1, (*index[:dim], begin + index[dim], *index[dim + 1 :]))]
 

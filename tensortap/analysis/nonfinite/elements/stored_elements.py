@@ -40,7 +40,7 @@ class StoredElements:
             return None
         try:
             return np.asarray(read_slice(self._flow.tensors.run, snapshot, parts, limit=MAX_BYTES))
-        except (TensortapError, OSError):  # damaged, kept in part, too large, or deleted meanwhile
+        except (TensortapError, OSError):  # damaged, sampled, too large, or just deleted
             return None
 
     def constant(self, slot: Slot) -> Array | None:

@@ -223,7 +223,7 @@ def slope(name: str, *, of: int, flat: Callable[[Operand], int], where: str) -> 
     Args:
         name: the activation's. of: which of the two inputs the slope is computed of; the other is dy.
         flat: how many elements of that input have a slope of 0, at least.
-        where: which elements those are, in words; `{}` stands for the tensor.
+        where: which elements those are, in words; `{}` is replaced by the tensor.
     """
 
     def check(ins: Sequence[Operand], out: Operand) -> Explanation | None:

@@ -44,7 +44,7 @@ def _how_many(share: float) -> str:
 def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
     relus = view.where(lambda t: t.op_type in ("Relu", "Relu6") and not t.backward)
     by_place = {(t.graph, t.row, t.slot): t for t in view.tensors if t.row >= 0}
-    # If so few elements are positive, that many units must be dead, whatever the values are.
+    # If so few elements are positive, units must be dead, for any values.
     certain = limits["active"] * (1 - limits["layer_share"])
     found = list(
         incremental_hits(

@@ -22,7 +22,7 @@ from ..variable_usage import is_factor, is_last_factor, is_lookup_table, kernel_
 from .activations import share_beyond
 from .weights import layer_weights
 
-# What a kernel that begins too small or too large leads to.
+# Consequences of a kernel that starts too small or too large.
 _FOLLOWS = ("ExplodingGradient", "VanishingGradient", "SaturatedActivation")
 _MIN_ELEMENTS = 16  # with fewer elements the variance is unreliable
 _NONE = np.zeros(0, np.int64)
@@ -78,7 +78,7 @@ def poor_weight_init(view: RunView, limits: Limits) -> Iterable[Hit]:
     begins = [int(steps[0]) for tensor in kernels if len(steps := first.of(tensor.code))]
     if not begins:
         return
-    # What training makes of weights says nothing of how they began.
+    # Trained weights say nothing about their initial values.
     scales = _scales(view, _rows_at(view, kernels, min(begins)))
     large = [scale for scale in scales if scale.above > limits["variance_ratio"]]
     small = [scale for scale in scales if scale.below > limits["variance_ratio"]]
@@ -177,7 +177,7 @@ class FirstSteps:
         return self._steps.get(code, _NONE)
 
     def forget(self, code: int) -> None:
-        """Drop what is held of a tensor."""
+        """Drop the state of a tensor."""
         self._steps.pop(code, None)
         self.results.pop(code, None)
 

@@ -19,7 +19,7 @@ from ..finding import Evidence, Hit
 from ..rule import MOSTLY, Limits, incremental_hits, rule
 
 _MOST_BIRTHS = 5
-_CONSTANT = "constant"  # the verdict on what the program itself says
+_CONSTANT = "constant"  # the verdict on the program's own constants
 _SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
 # A dynamic loss scale looks for the largest that fits: a step whose scaled gradients overflow is skipped, and
 # the scale halved. A search from too high a scale is over after some steps.
@@ -55,7 +55,7 @@ def exploding_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 def _origin(view: RunView, origin: Origin, *, alone: bool) -> Iterable[Hit]:
     """Describes an origin. `alone`: only constants of the program have NaN or infinities; otherwise constants
-    are of low severity, because a mask is no fault and its consequences are origins themselves."""
+    are of low severity, because a mask is not a fault and its consequences are origins themselves."""
     found = next((t for t in view.tensors if (t.graph, t.name) == (origin.graph, origin.tensor)), None)
     if found is None:
         return

@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _compare(arguments: argparse.Namespace) -> tuple[Comparison, list[str]]:
-    """The comparison, and what is missing in it."""
+    """The comparison, and missing data."""
     from tensortap.analysis.compare.compare import check_pairs, compare
     from tensortap.analysis.compare.comparison_files import read_matches
     from tensortap.analysis.compare.side import Side
