@@ -47,7 +47,7 @@ def create_app(
     exist yet).
 
     Args:
-        token: access token; None: anybody who can connect has access.
+        token: access token; None: everyone who can connect has access.
         allowed_hosts: allowed `Host` names in addition to loopback, `name` or `name:port`; None accepts any
             (as TensorBoard does on the network).
         port: required port of loopback names; None accepts any.

@@ -1,10 +1,11 @@
 """Connections of the HTTP server: parts of waitress, replaced so that no client blocks others.
 
 `ClientChannel` is one connection, which blocks or ends no thread. `IdleConnections` closes those that make no
-progress: waitress never checks one whose answer nobody reads, as that never becomes writable. `AcceptLimit`
-stops accepting when files run out. `SocketMap` waits for all sockets: the cost goes with what happens, not
-with how many connections are open; waitress's own loop asks every connection before each wait whether it
-wants to read or write, which with 300 half-open ones took a fifth of a core at 200 requests a second.
+progress: waitress never checks one whose client does not read, because it never becomes writable.
+`AcceptLimit` stops accepting when files run out. `SocketMap` waits for all sockets: the cost goes with what
+happens, not with how many connections are open; waitress's own loop asks every connection before each wait
+whether it wants to read or write, which with 300 half-open ones took a fifth of a core at 200 requests a
+second.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class ClientChannel(HTTPChannel):  # type: ignore[misc]
     """A connection that only the main thread closes.
 
     A worker may find it broken when it sends `100 Continue`. If it closed the socket itself, the file
-    descriptor would be gone, or another one, while the main thread is about to wait for it.
+    descriptor would be invalid, or reused, while the main thread is about to wait for it.
     """
 
     parser_class = _RequestParser
@@ -218,7 +219,7 @@ class AcceptLimit:
 class SocketMap(dict[int, Any]):
     """Channels by file descriptor: the `map` of a waitress server. Only the main thread calls `wait`.
 
-    A channel that waits for data only is checked again once some arrived: until then nobody changes it. All
+    A channel that waits for data only is checked again once some arrived: until then it does not change. All
     others are checked before each wait, as workers change them, too.
     """
 

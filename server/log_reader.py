@@ -189,7 +189,7 @@ class LogReader:
                 self._changed_at = time.monotonic()
         except _ClosedError:
             return
-        except Exception:  # a thread has no caller; what was read before is still served
+        except Exception:  # a thread has no caller; data read before are still served
             _LOG.exception("reading the log directory failed")
 
     def _check_open(self, run: RunIndex) -> None:
@@ -221,8 +221,8 @@ def _unreadable_error(first: dict[str, str]) -> UnreadableLogError:
 def install(app: Flask, log: LogIndex) -> None:
     """Makes the routes of `app` answer from `log`.
 
-    What is pruned or moved while it is read fails to be read where it was: such a request is answered again
-    once the index knows of the change.
+    Data pruned or moved during a read are no longer at their place: such a request is answered again once the
+    index knows of the change.
     """
     reader = app.extensions[_KEY] = LogReader(log)
     dispatch = app.dispatch_request

@@ -44,7 +44,7 @@ DEFAULT_PORT = 6016
 _PORTS_TRIED = 50
 _FROM_PROXY = {"x-forwarded-host", "x-forwarded-proto"}  # headers believed of a trusted proxy
 _MAX_CONNECTIONS, _MIN_CONNECTIONS = 1000, 10
-_MAX_WAIT = 1.0  # s; then stalled connections are looked for, even if nothing happens
+_MAX_WAIT = 1.0  # s; then stalled connections are searched, even if idle
 _SHUTDOWN_TIMEOUT = 0.5  # s that running requests have when the server ends
 _SHUTDOWN_LOG = logging.getLogger("waitress.shutdown")
 _SHUTDOWN_LOG.setLevel(logging.ERROR)
@@ -74,12 +74,12 @@ class Server:
         moved: whether another port than the default one had to be taken.
 
     `replay_process`: what replays recorded steps, where the page may ask for that.
-    `framing`: who may embed the page, at `frame_url`.
+    `framing`: origins that may embed the page, at `frame_url`.
     `rules`: a file of rule settings, read again whenever it changes.
     `own_process`: whether this process does nothing else, so that it may keep its memory small.
     `memory`: bytes that this process may take, then; None: no limit.
     `trusted_proxy`: the IP address of a proxy with trusted `X-Forwarded-Host` and `X-Forwarded-Proto`.
-    Whoever can send requests from that address chooses what the Host check sees. Others' are thrown away.
+    Clients at that address choose the host that the check sees. Others' are thrown away.
 
     Raises:
         ServingError: the port cannot be opened; no token on a public address, or to replay; a bad host name

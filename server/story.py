@@ -1,11 +1,11 @@
 """Stories: the answers of the HTTP API that show one run, recorded for a page that has no server.
 
-`record_story` asks this application itself, so that a story holds exactly what a server answers; `story_html`
-puts a story into the static viewer (frontend/src/viewer.tsx), which is one HTML file. `add_viewer_part` puts
-one into a `.tap.zip`, for the same viewer.
+`record_story` sends requests to the application, so that a story contains exactly the server's answers;
+`story_html` puts a story into the static viewer (frontend/src/viewer.tsx), which is one HTML file.
+`add_viewer_part` puts one into a `.tap.zip`, for the same viewer.
 
 A story holds some steps of a run whole (statistics, table, small histograms), and of its tensors history,
-histograms and values, the tensors of findings and of NaN first, up to a size. What is skipped is said in it.
+histograms and values, the tensors of findings and of NaN first, up to a size. It lists skipped data.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ def record_story(
 
     Args:
         steps: those to hold whole; by default up to `MAX_STEPS`, among them the first with NaN or Inf.
-        also: steps to hold besides.
-        tensors: names that come first while there is room, besides those of findings.
+        also: further steps to include.
+        tensors: names to include first, in addition to those of findings.
         other: a run of the application to compare with, on which the page opens.
 
     Raises:
@@ -217,7 +217,7 @@ def _link(run: RunIndex, other: RunIndex | None, *, problems: bool) -> str:
 def story_of(
     app: Flask, run_id: str | None = None, compare_with: Path | None = None, **options: Any
 ) -> dict[str, Any]:
-    """`record_story` of a run (by default the only one) of an application that serves nobody; ends it.
+    """`record_story` of a run (by default the only one), without a running server; ends it.
 
     Args:
         compare_with: the folder of another of its runs.
@@ -258,7 +258,8 @@ def _chosen_steps(
 
 
 def _record_comparison(recorder: _Recorder, run: RunIndex, other: RunIndex) -> list[str]:
-    """Records the comparison of two runs, and the other run's graphs; returns what is skipped."""
+    """Records the comparison of two runs, and the other run's graphs; returns sentences about skipped
+    data."""
     found = recorder.wait_for_analysis("diff", {"a": run.id, "b": other.id, "all": True})
     if found is None or not found["comparison"]:
         return [f"Comparison with {other.name}: the analysis failed or took too long."]

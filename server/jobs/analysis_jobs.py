@@ -41,8 +41,8 @@ def ask(
     """Returns the result of an analysis so far; starts it if necessary.
 
     Args:
-        what, options: the name of the task, and its arguments. key: identifies what is asked of a run.
-        version: of what is analysed: another one, and it begins again. cancel: end it instead.
+        what, options: the name of the task, and its arguments. key: identifies the request.
+        version: of the analysed data: another one, and it begins again. cancel: end it instead.
     """
     queue: JobQueue = current_app.extensions[_KEY]
     version = version, sum(len(run.damage) for run in runs)  # damage may be found later than snapshots
@@ -93,7 +93,7 @@ def job_state(job: Job) -> dict[str, Any]:
 
 
 def found_by(job: Job) -> Any:
-    """What the analysis found; None until it did."""
+    """The result of the analysis; None until it did."""
     answer: Answer | None = job.result
     return None if answer is None else answer.found
 

@@ -1,6 +1,6 @@
 """Analyses by name, and the process that does them: a worker that a server starts (`analysis_jobs.py`).
 
-It holds the runs it was asked about last, so that of a growing run only what was added is read. Answers are
+It holds the most recent runs, so that only the new part of a growing run is read. Answers are
 pickled: the server trusts its own code, which reads the same dumps either way.
 """
 
@@ -50,7 +50,7 @@ def place_of(run: RunIndex) -> Place | None:
 
 
 class Answer(NamedTuple):
-    """What a task found, and sentences about what of its runs could not be read, and is missing in it."""
+    """The result of a task, and sentences about unreadable data of its runs, which it lacks."""
 
     found: Any
     damage: list[str]

@@ -48,7 +48,7 @@ class Job:
     total: int = 0
     doing: str = ""
     needs: Job | None = None
-    counted: bool = False  # of the limit: a request asked for it
+    counted: bool = False  # of the limit: a request started it
     cancellation: Cancellation = field(default_factory=Cancellation)
     ready: threading.Event = field(default_factory=threading.Event)  # it ended once
     rest_until: float = 0.0
@@ -264,5 +264,5 @@ class JobQueue:
             job.rest_until = 0.0
             if self._cancelled_is_error:
                 job.version, job.error, job.hint = version, f"The {self._noun} was cancelled.", ""
-        job.queued = job.working = False  # last: who sees that takes the result
+        job.queued = job.working = False  # last: then the caller takes the result
         job.ready.set()

@@ -1,7 +1,7 @@
 """The columns format: rows as a few flat buffers, so that a page reads 100,000 nodes without parsing JSON.
 
 Layout (http_api.md, "Columns"): `TTCOLS01`, u32 header length, JSON header padded so that data begins at a
-multiple of 8, then the buffers, each at a multiple of 8. `write` and `read` stand next to each other.
+multiple of 8, then the buffers, each at a multiple of 8. `write` and `read` are next to each other.
 """
 
 from __future__ import annotations

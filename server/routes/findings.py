@@ -163,7 +163,7 @@ class Rules:
 class RuleFile:
     """Reads a file again whenever it has changed; thread-safe.
 
-    While it is unreadable or invalid, the settings read before stay in force.
+    While it is unreadable or invalid, the previous settings stay active.
     """
 
     def __init__(self, path: Path | None) -> None:

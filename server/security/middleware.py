@@ -2,7 +2,7 @@
 
 `SecurityMiddleware` checks in this order: the address is short, the method reads, the Host is ours, no other
 site asks, the token is there. Only below `api/replay/`, and only where replaying is allowed, POST passes,
-with a header of its own.
+with a special header.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class RequestTimeout:
 
 
 class SecurityMiddleware:
-    """Wraps a WSGI application: rejects what the policy forbids, adds security headers to every response."""
+    """Wraps a WSGI application: rejects forbidden requests, adds security headers to every response."""
 
     def __init__(self, application: WSGIApplication, policy: Policy) -> None:
         self._application = application
@@ -259,7 +259,7 @@ def _log_in(environ: WSGIEnvironment, token: str) -> Response:
 def _with_security_headers(
     environ: WSGIEnvironment, start_response: StartResponse, ancestors: str = "'self'"
 ) -> StartResponse:
-    """Adds the security headers; `ancestors`: who may embed the response."""
+    """Adds the security headers; `ancestors`: origins that may embed the response."""
     added = HEADERS | {"Content-Security-Policy": CONTENT_SECURITY_POLICY.format(ancestors=ancestors)}
 
     def start(

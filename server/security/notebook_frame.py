@@ -24,7 +24,7 @@ class Framing:
     """The sites that may embed the page.
 
     Args:
-        origins: sites besides those of this machine, `https://host` or with a port.
+        origins: sites in addition to this machine, `https://host` or with a port.
 
     Raises:
         InvalidValueError: one of them is not a site.

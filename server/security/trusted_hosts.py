@@ -46,10 +46,10 @@ def is_loopback(name: str) -> bool:
 
 
 def names_on_loopback(host: str) -> tuple[str, ...] | None:
-    """Further names of a server on `host` besides the loopback names; None if it is reachable from the
+    """Names of a server on `host` in addition to the loopback names; None if it is reachable from the
     network.
 
-    The machine's own name is often one of 127.0.0.1 only. Nobody can listen on a name without an address.
+    The machine's own name is often one of 127.0.0.1 only. A name without an address cannot be listened on.
     """
     try:
         found = socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)

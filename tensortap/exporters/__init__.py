@@ -1,5 +1,5 @@
 """Runs, or some of their snapshots, as files of other formats, from CSV to TensorBoard's.
 
-An exporter is a function of the type `base.Export` and one row of `registry.EXPORTERS`. Imports the index
-and what is below it. Begin with `registry.exporter_for`.
+An exporter is a function of the type `base.Export` and one row of `registry.EXPORTERS`. Imports the index and
+lower packages. Begin with `registry.exporter_for`.
 """

@@ -41,7 +41,7 @@ class Exported:
 def new_file(path: Path) -> Iterator[Path]:
     """A path in a temporary folder next to `path`, renamed to it after success.
 
-    Whatever else is put into that folder is removed. What exports that were killed left there is, too.
+    Other content of that folder is removed. What exports that were killed left there is, too.
 
     Raises:
         InvalidNameError: there is something of that name, or no folder for it.
@@ -58,7 +58,7 @@ def new_file(path: Path) -> Iterator[Path]:
 
 
 def is_free(folder: Path) -> bool:
-    """Whether there is no such folder, or only leftovers of a killed export in it."""
+    """Whether the folder is missing, or only has leftovers of a killed export."""
     if folder.is_dir():
         remove_stale_folders(folder, _PURPOSE)
         return not any(folder.iterdir())

@@ -77,7 +77,7 @@ def _utf8(text: str) -> str:
 
 
 def _histogram(run: RunIndex, snapshot: Snapshot, finite: int) -> dict[str, Any]:
-    """A `HistogramProto`: its buckets reach from one limit to the next, so gaps are buckets of their own."""
+    """A `HistogramProto`: its buckets reach from one limit to the next, so gaps are separate buckets."""
     limits, counts = list[float](), list[float]()
     buckets = [*find_histogram(run, snapshot).buckets()]
     if snapshot.zero:

@@ -41,7 +41,7 @@ _MAX_DEPTH = 8  # folders of a run; the format has two
 def export_tap_zip(
     run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount, engine: Engine | None = None
 ) -> Exported:
-    """Exports a run that is being written as far as it is written; refuses a damaged run.
+    """Exports the written part of a growing run; refuses a damaged run.
 
     Args:
         engine: verifies a whole run; None: this process.
@@ -125,7 +125,7 @@ def _is_run(folder: Path) -> bool:
 def _size(path: Path) -> int:
     try:
         return stat_path(path).size
-    except OSError:  # it is gone
+    except OSError:  # it was removed
         return 0
 
 

@@ -19,7 +19,7 @@ from tensortap.core.text import counted, number_text
 from .environment import render
 
 MAX_ROWS = 5000  # a browser lays out a table of more rows slowly
-# Columns of numbers: first what the verdict is made of, then the other metrics.
+# Columns of numbers: first the metrics of the verdict, then the others.
 _FOREMOST = ("relative", "rounding", "max_abs", "scale", "cosine", "max_ulp")
 _NUMBERS = (*_FOREMOST, *(name for name in METRICS if name not in _FOREMOST))
 _TEXTS = ("dtypes", "in B", "layer", "matched", "from")

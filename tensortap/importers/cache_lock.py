@@ -15,7 +15,7 @@ from pathlib import Path
 from tensortap.system.user_dirs import open_regular
 
 LOCK = ".in-use"  # contains the host's name, because only that host knows whether the lock is held
-READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)  # what a folder says that cannot be written to
+READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)  # errors of a read-only folder
 _OTHER_HOST_SECONDS = 7 * 86_400.0  # s without use, after which what another host uses counts as given up
 _BEING_MADE = 3_600.0  # s in which a folder gets its lock at the latest
 
@@ -23,10 +23,10 @@ _BEING_MADE = 3_600.0  # s in which a folder gets its lock at the latest
 class FolderLease:
     """Marks a folder as in use until `end`, or until the process ends.
 
-    In a folder that cannot be written to, it is the lock alone that tells; the time of the use is not noted.
+    In a read-only folder, only the lock counts; the time of the use is not noted.
 
     Raises:
-        OSError: the folder is gone, or being removed; or somebody put a link or FIFO where its lock belongs.
+        OSError: the folder is missing, or being removed; or its lock is a link or FIFO.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -61,7 +61,8 @@ class FolderLease:
 
 
 def remove_unused(folder: Path, unused: float = 0.0) -> bool:
-    """Removes a folder that nobody uses, and nobody has used for `unused` seconds; returns whether it did."""
+    """Removes a folder that no process uses, and none has used for `unused` seconds; returns whether it
+    did."""
     doomed = folder.with_name(f"{folder.name}.gone")
     with contextlib.suppress(OSError):
         if _idle(folder) >= unused:
@@ -81,7 +82,7 @@ def _idle(folder: Path) -> float:
 
 @contextlib.contextmanager
 def _claimed(folder: Path) -> Iterator[None]:
-    """Keeps others from using it. Raises OSError: somebody does, or may do."""
+    """Keeps others from using it. Raises OSError: a process uses it, or may use it."""
     try:
         fd = open_regular(folder / LOCK, os.O_RDWR)
     except FileNotFoundError:
@@ -111,7 +112,7 @@ else:
     import fcntl
 
     def _lock(fd: int, *, shared: bool) -> None:
-        """Raises BlockingIOError: another process has it; OSError: there are no locks here."""
+        """Raises BlockingIOError: another process has it; OSError: locks are unavailable here."""
         try:
             fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,8 +1,8 @@
-"""Imports in a cache, for those who point a reader straight at a source.
+"""Imports in a cache, for commands that get a source instead of a run.
 
 `imports/<source>/<state>/<name>/` is a log directory. It is written beside, and renamed when it is whole, so
-that several processes may make one at a time. It stays as long as a process uses it, whatever becomes of the
-source.
+that several processes may make one at a time. It stays as long as a process uses it, even if the source
+changes.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def cached_copy(
 
     Args:
         key: identifies the source. state: a text that changes with it. name: its name.
-        source: gives the copy, which may be gone afterwards.
+        source: returns the copy, which may be removed afterwards.
 
     Raises CacheRefusesError, before the source is asked for; and as `import_source` and `source` do.
     """

@@ -46,7 +46,7 @@ def partial_summary(dtype: str, shape: tuple[int, ...], size: int, **known: Any)
 def spread_histogram(left: Floats, right: Floats, counts: Floats) -> tuple[Histogram, int]:
     """(histogram, exact zeros) of foreign buckets: each count is spread evenly over its bucket's width.
 
-    A bucket without width counts at its value. Counts are rounded so that each bucket's total is kept.
+    A bucket without width counts at its value. Counts are rounded so that each bucket's total is exact.
 
     Args:
         left, right: finite edges, left <= right.

@@ -56,7 +56,7 @@ def list_files(address: str, most: int = MAX_FILES, most_folders: int = MAX_FOLD
 def _named(place: Path, most: int, most_folders: int) -> list[RemoteFile]:
     try:
         entry = stat_path(place)
-    except FileNotFoundError:  # maybe what the files of a checkpoint begin with
+    except FileNotFoundError:  # maybe the common prefix of a checkpoint's files
         return []
     if not entry.is_folder:
         return [RemoteFile(place, place.name, entry)]
@@ -140,7 +140,7 @@ def staged_output(target: Path) -> Iterator[Path]:
     """Where to write a file or folder for `target`; it is uploaded to an address at the end.
 
     Raises:
-        InvalidNameError: there is something at the address. RemoteError: it cannot be looked at, or refuses.
+        InvalidNameError: there is something at the address. RemoteError: it cannot be read, or refuses.
     """
     if not is_remote(target):
         yield target

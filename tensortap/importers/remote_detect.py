@@ -19,7 +19,7 @@ from .registry import detect
 from .remote_copy import RemoteCopier, RemoteFile, list_files
 
 _ARCHIVE = ".zip"  # of a dump, which is read where it is
-_LISTED, _FOLDERS = 20_000, 1_000  # looked at: telling a format must not take long
+_LISTED, _FOLDERS = 20_000, 1_000  # looked at: detecting a format must not take long
 _MARK = 8  # bytes that identify a format: at a file's start, or at the end of a checkpoint's index
 _MARKS = 100  # of them that are read; of checkpoints' indexes in a folder, detection looks at no more
 
@@ -79,10 +79,10 @@ def _is_known(files: list[RemoteFile], name: str) -> bool:
 def _marks(files: list[RemoteFile], name: str) -> dict[str, bytes]:
     """Bytes that show a format, besides names: of a folder's files, only of the indexes of checkpoints.
 
-    Of the most important ones: the file that was named, then indexes. In a folder, one that cannot be read
-    tells nothing.
+    Of the most important ones: the file that was named, then indexes. In a folder, an unreadable one is
+    ignored.
 
-    Raises RemoteError, DamagedError: what was named, or belongs to it, cannot be read.
+    Raises RemoteError, DamagedError: the named file, or one that belongs to it, cannot be read.
     """
     telling = [file for file in files if _is_alone(file) or (_is_index(file) and file.name.count("/") == 1)]
     telling.sort(key=lambda file: (file.name != name, not _is_index(file), file.name))

@@ -63,7 +63,7 @@ def _check_no_other_file(path: Path) -> None:
 
 
 def _is_packed(path: Path) -> bool:
-    """Whether a file is a .tar or alike, whatever it is called; at an address its name must do."""
+    """Whether a file is a .tar or similar, independent of its name; at an address its name must do."""
     if path.name.lower().endswith(_PACKED):
         return True
     try:
@@ -213,7 +213,7 @@ def _print_import(path: Path, cached: CachedImport) -> None:
 
 
 def print_notes(notes: list[str]) -> None:
-    """Prints on stderr what was refused or is partial."""
+    """Prints refused and partial files on stderr."""
     from tensortap.core.text import counted, escaped
 
     for note in notes[:_SHOWN_NOTES]:

@@ -86,14 +86,14 @@ class RunBuilder:
         self._more_notes: Counter[str] = Counter()
         self.graph_ids: set[tuple[str, str]] = set()
         self.facts: dict[str, str] = {}  # for the info of `run.json`
-        self._names = {"": self.run}  # by what stands for them in the source
+        self._names = {"": self.run}  # by their keys in the source
         self._taken = {self.run}
         self._alike: Counter[str] = Counter()  # runs that would have one name
 
     def writer(self, below: str = "") -> RunWriter:
         """A writer for the run, or for a run of this name below it; each call is a separate worker.
 
-        What cannot be a run's name becomes one, and a note tells which.
+        Names that are invalid for a run are changed, with a note.
 
         Raises:
             InvalidNameError: the run's name leaves no room for runs below it.

@@ -45,7 +45,7 @@ def open_file(path: Path) -> BinaryIO:
     """A regular file to read; a FIFO or device is refused before anything waits for it.
 
     Raises:
-        RefusedError: it is no regular file, or its path has a link out of the imported folder.
+        RefusedError: it is not a regular file, or its path has a link out of the imported folder.
         OSError: it cannot be opened.
     """
     fd = os.open(path, _FLAGS)
@@ -206,8 +206,8 @@ def files_below(folder: Path) -> Iterator[Path]:
     """Files in a folder, sorted by name, without hidden names and linked folders.
 
     Links to files are followed within the folder and to the blobs beside it, of which caches of model hubs
-    consist; with `--follow-links` also elsewhere, but those of other users to a third's file: they would have
-    whoever imports the folder show a file that only they can read.
+    consist; with `--follow-links` also elsewhere, but those of other users to a third's file: through them,
+    an import would publish files that only its user may read.
 
     Raises:
         RefusedError: there are more than a million.

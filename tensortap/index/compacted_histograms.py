@@ -23,8 +23,8 @@ from .catalog.catalog import Catalog
 from .catalog.decode import HISTOGRAM_COLUMNS, decode_histograms
 from .catalog.ragged import Ragged
 
-_DECODED_BYTES = 64 << 20  # of histograms that are kept
-_FILE_BYTES = 128 << 20  # of files that are kept, where they are not on a disk
+_DECODED_BYTES = 64 << 20  # of cached histograms
+_FILE_BYTES = 128 << 20  # of cached remote files
 _T = TypeVar("_T")
 
 
@@ -42,7 +42,7 @@ class CompactedHistograms:
         """(bucket ids, counts) of each row.
 
         Raises:
-            DamagedError: a file is damaged or gone. OSError: it cannot be read.
+            DamagedError: a file is damaged or missing. OSError: it cannot be read.
         """
         found: list[tuple[Array, Array]] = [(np.zeros(0, np.uint16), np.zeros(0, np.uint8))] * len(rows)
         if not len(rows):
@@ -92,7 +92,7 @@ class CompactedHistograms:
 
 
 class _Recent(Generic[_T]):
-    """What was used last, up to so many bytes."""
+    """A cache of the most recently used items, limited in bytes."""
 
     def __init__(self, limit: int, size: Callable[[_T], int]) -> None:
         self._limit, self._size = limit, size
@@ -101,7 +101,7 @@ class _Recent(Generic[_T]):
         self._lock = threading.Lock()
 
     def get(self, key: Any, read: Callable[[], _T]) -> _T:
-        """What is held under a key, or read now."""
+        """The cached item of a key, read now if missing."""
         with self._lock:
             if key in self._held:
                 self._held.move_to_end(key)

@@ -1,6 +1,6 @@
 """Rows of a compacted run in the catalog: counted when the run is opened, read when a column is needed.
 
-What was read is stored in the cache, so that the next program that opens the run maps it into memory.
+Read rows are saved in the cache, so that the next program that opens the run maps them into memory.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class CompactedRows:
         return self._cache.get(self._first, self._count) or arrays
 
     def cache_file(self) -> Path | None:
-        """Where another process may `store` the rows; None if there is no cache."""
+        """Where another process may `store` the rows; None without a cache."""
         return None if self._cache is None else self._cache.claimed(self._first)
 
     def store(self, path: Path) -> None:
@@ -223,7 +223,7 @@ class _Lazy(Mapping[str, Array]):
 
 
 class RowsCache:
-    """Files with rows that were read, of one state of a compacted run. What is damaged is read again.
+    """Files with rows that were read, of one state of a compacted run. Damaged entries are read again.
 
     Args:
         checksum: of the manifest.

@@ -39,7 +39,7 @@ from .catalog.catalog import Catalog
 from .compacted_histograms import CompactedHistograms
 from .compacted_rows import FILE_COLUMNS, CompactedRows, RowsCache, Summary
 
-_STREAM_BYTES = 64 << 20  # bytes of the streams that parts were made of: some 500,000 snapshots
+_STREAM_BYTES = 64 << 20  # bytes of the compacted streams: some 500,000 snapshots
 _MOST_BYTES = 4 << 30  # of a part, decoded
 _READERS = 16  # small tables that are read at once: most of the time goes by until a bucket answers
 _TEXTS = pa.dictionary(pa.int32(), pa.string())

@@ -83,7 +83,7 @@ class GraphCache:
             recorded, denied = self._reader.graph_ids(), []
         except PermissionError:
             recorded, denied = [], [str(DeniedError(GRAPHS))]
-        self._unlisted = denied  # replaced, for those who read it meanwhile
+        self._unlisted = denied  # replaced, not changed, for concurrent readers
         for graph_id in list(self._refused):
             self._ask_again(graph_id)
         if is_remote(self._reader.path):  # requests for their sizes do not wait for an address

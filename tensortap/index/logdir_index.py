@@ -74,7 +74,7 @@ class LogIndex:
         self._shared = LogCaches(cache or cache_folder() if use_cache else None)
         self._generation = 0
         self._refreshing = threading.Lock()
-        self._searched = threading.Event()  # once the runs were looked for, found or not
+        self._searched = threading.Event()  # once the runs were searched, found or not
         self.runs_known = False
         self._reading: dict[str, tuple[int, int]] = {}
         self._measured: dict[str, float] = {}  # by run: when `reading` was measured, monotonic
@@ -82,7 +82,7 @@ class LogIndex:
 
     @property
     def name(self) -> str:
-        """The log directories, for display: their own names, as where they are is nobody else's business."""
+        """The log directories, for display: their names only, because their paths are private."""
         return ", ".join(self._names)
 
     @cached_property
@@ -156,10 +156,10 @@ class LogIndex:
     ) -> bool:
         """Looks for new runs and reads on in all of them; returns whether anything changed.
 
-        `advance` is called with a run whenever a part of it was read and more is left; what it raises ends
-        the refresh, and the next one continues from there.
+        `advance` is called with a run whenever a part of it was read and more is left; its errors end the
+        refresh, and the next one continues from there.
         `reading`: the engine that reads runs of which nothing was read yet, and no index was saved.
-        While another thread refreshes, it returns once the runs are known; what is read appears bit by bit.
+        While another thread refreshes, it returns once the runs are known; data appear as they are read.
         """
         if not self._refreshing.acquire(blocking=False):
             self._searched.wait()
@@ -190,7 +190,7 @@ class LogIndex:
         for run_id in self._entries.keys() - {run_id for run_id, _, _ in found}:
             path = self._entries[run_id].run.path
             if not unread.keys().isdisjoint((path, *path.parents)):
-                continue  # it is unknown whether it is gone: reading on in it will say why
+                continue  # it may still exist: reading on in it will say why
             self._gone[run_id] = self._version + 1
             del self._entries[run_id]
             self._version += 1  # last, because readers of a version must find its data
@@ -235,7 +235,7 @@ class LogIndex:
             reading.pop(run_id, None)
             if size - done > LARGE_BYTES:
                 reading[run_id] = done, size
-        self._reading = reading  # replaced, for those who read it meanwhile
+        self._reading = reading  # replaced, not changed, for concurrent readers
 
     def _poll(self, run_id: str) -> bool:
         entry = self._entries[run_id]

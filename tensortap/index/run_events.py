@@ -1,4 +1,4 @@
-"""Events of a run besides snapshots: triggers, watches, and which samples fed which step."""
+"""Events of a run: triggers, watches, and which samples fed which step."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class StepLogs:
 
 @dataclass(frozen=True, slots=True)
 class StepBatch:
-    """Which samples fed a step: their ids, and the files they came from, as far as these were noted.
+    """Which samples fed a step: their ids and files, if recorded.
 
     `count` is their number, should the lists have been cut.
     """
@@ -179,7 +179,7 @@ class RunEvents:
         return sorted(self._batches)
 
     def samples(self, part: str, *, files: bool, limit: int) -> tuple[int, list[SampleUse]]:
-        """How many ids (or file names) contain a text, whatever its case, and the first of them."""
+        """Number of ids (or file names) that contain a text, ignoring case, and the first of them."""
         return (self._files if files else self._ids).containing(part, limit)
 
     def calls(self, step: int, worker: str) -> dict[str, Any]:

@@ -89,7 +89,7 @@ class RunIndex:
     Attributes:
         id, name, path: opaque id, path below the log directory, directory.
         error: why the run cannot be read, a sentence, or None.
-        events: what happened to it besides snapshots.
+        events: its events.
         version: grows with every change. generation: grows when the directory is replaced by another one.
     """
 
@@ -127,7 +127,7 @@ class RunIndex:
         """Reads on, at most some 90,000 snapshots a worker; returns whether there is more to read now.
 
         Raises:
-            RunReplacedError: a worker's folder that was read is gone.
+            RunReplacedError: a worker's folder was removed after it was read.
         """
         with self._lock:
             if self._broken or self._is_settled():
@@ -141,7 +141,7 @@ class RunIndex:
             except (TensortapError, OSError) as error:
                 more = False
                 self.error = self._sentence(error)
-            except Exception as error:  # the other runs must stay readable, whatever this one holds
+            except Exception as error:  # the other runs must stay readable
                 _LOG.exception("the run %r cannot be read", self.name)
                 more = False
                 self._broken = True  # its columns may have grown unevenly
@@ -189,7 +189,7 @@ class RunIndex:
         Args:
             key: names the snapshot.
         """
-        if self._lost_at != self.catalog.prunings:  # what was pruned meanwhile was not damaged
+        if self._lost_at != self.catalog.prunings:  # values pruned meanwhile are not damaged
             self._lost, self._lost_at = {}, self.catalog.prunings
         if key not in self._lost and len(self._lost) < _MOST_LOST:
             self._lost[key] = sentence
@@ -226,7 +226,7 @@ class RunIndex:
             self.catalog = self._empty_catalog()
             self._load()
         else:
-            self._saved = None  # its rows have a cache of their own
+            self._saved = None  # its rows have a separate cache
             self.catalog = Catalog(self.path)
             self._compacted.open(self.catalog, self._shared.cache)
         self._describe(reader)
@@ -320,7 +320,7 @@ class RunIndex:
         followers |= {info.worker: self._follow(reader, info) for info in new}
         self._followers = {
             name: followers[name] for name in workers
-        }  # replaced, for those who iterate over it
+        }  # replaced, not changed, for concurrent iteration
         self._here = {info.worker: followers[info.worker] for info in here}
 
     def _follow(self, reader: RunReader, info: WorkerInfo) -> WorkerFollower:
@@ -400,7 +400,7 @@ class RunIndex:
 
     @property
     def damage(self) -> list[str]:
-        """Sentences about unreadable data; of graphs and values once they were asked for."""
+        """Sentences about unreadable data; of graphs and values after their first use."""
         graphs = [] if self._shelf is None else [*self._shelf.damage.values(), *self._lost_graphs()]
         workers = [sentence for worker in self.workers for sentence in worker.damage]
         denied = [] if self._shelf is None else self._shelf.denied
@@ -409,8 +409,8 @@ class RunIndex:
         return self._info_damage + compacted + workers + denied + graphs + self.events.damage + lost
 
     def _lost_graphs(self) -> list[str]:
-        """Sentences about graphs that snapshots name, and that are gone. Compacted statistics may be copied
-        without them."""
+        """Sentences about missing graphs that snapshots name. Compacted statistics may be copied without
+        them."""
         return [] if self._shelf is None or self._compacted is not None else self._shelf.missing
 
     @property
@@ -468,7 +468,7 @@ class RunIndex:
 
 
 def _added(folder: Path) -> int:
-    """Time of the last change of a folder's entries, ns; 0 if there is no such folder."""
+    """Time of the last change of a folder's entries, ns; 0 if the folder is missing."""
     try:
         return stat_path(folder).mtime_ns
     except (OSError, DamagedError):

@@ -37,7 +37,7 @@ class Selection:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the result; dimensions indexed by an integer are gone."""
+        """Shape of the result; dimensions indexed by an integer are dropped."""
         return tuple(axis.count for axis in self.axes if axis.keep)
 
     @property

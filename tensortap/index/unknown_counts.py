@@ -46,7 +46,7 @@ def unknown_counts(catalog: Catalog, rows: Array | slice) -> dict[str, Mask]:
     if "subnormal" in catalog.unreported_counts:
         stored = catalog.column("shard", rows) > NOT_KEPT
         numbers = (columns["negative"] + columns["positive"] > 0) & (columns["subnormal"] == 0)
-        unknown["subnormal"] |= numbers & ~stored  # what has a value was measured here
+        unknown["subnormal"] |= numbers & ~stored  # stored values were measured here
     return {name: mask for name, mask in unknown.items() if mask.any()}
 
 

@@ -180,7 +180,7 @@ def find_histograms(run: RunIndex, snapshots: Sequence[Snapshot]) -> list[Histog
 
 @dataclass(frozen=True, slots=True)
 class ElementList:
-    """How many elements were looked for; indices (int64 [k, dims]) and spelling of the first of them.
+    """Number of requested elements; indices (int64 [k, dims]) and spelling of the first of them.
 
     `unverified`: as that of `ValueSlice`.
     """

@@ -52,9 +52,7 @@ class WorkerFollower:
         self._folder = Path(reader.path) / info.worker
         self._tail = reader.tail(info.worker)
         self._live = False
-        self._closing: WorkerSummary | None = (
-            None  # what the worker said when it was closed, once that is known
-        )
+        self._closing: WorkerSummary | None = None  # the worker's closing record, once known
         self._closing_damage = ""
         self._events: int | None = None
         self._at_end = False  # all statistics there are were read

@@ -1,6 +1,6 @@
 """Recorded calls run again: the same, in part, or with tensors changed.
 
-What runs a call needs TensorFlow, and does so in a process of its own (`python -m tensortap.replay`), without
+Running a call needs TensorFlow, and happens in a separate process (`python -m tensortap.replay`), without
 network and with a limit of memory; the server and the command line talk to it and import no TensorFlow.
 `execution` loads and runs a call, `analyses` finds out more about it, `invariant_checks` tests the step's
 logic, `stepper` goes through its nodes. Begin reading at `replayer.py`. Public are the names in `__all__`:

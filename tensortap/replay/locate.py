@@ -17,7 +17,7 @@ def recordings_in(path: Path) -> list[RecordingPlace]:
     """The recordings of the run at `path`, or of the only run below it.
 
     Raises:
-        NotFoundError: there is no run, or several, or the run has none.
+        NotFoundError: there are no runs or several, or the run has none.
     """
     runs = find_runs(path) if is_folder(path) else []
     if len(runs) != 1:

@@ -20,7 +20,7 @@ TESTS: Mapping[str, str] = {
 """Tests of a step's logic (docs/replay.md), and what each asks."""
 VALUE_BYTES = 1 << 30
 MAX_NAMES = 100  # of results that differ, for clients of the server
-MAX_ROWS = 200  # of what a test found, for clients of the server
+MAX_ROWS = 200  # of a test's result, for clients of the server
 _TENSOR_COLUMNS = ("dtype", "shape", "nan", "inf", "bad_visit", "visits", "kept", "proven")
 
 
@@ -142,7 +142,7 @@ class CheckResult:
         passed: of a test that has no right answer, True.
         summary: a sentence.
         columns: names of what `rows` hold.
-        rows: the most telling first.
+        rows: the most significant first.
     """
 
     passed: bool

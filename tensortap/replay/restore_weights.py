@@ -12,7 +12,7 @@ from tensortap.core.errors import InvalidValueError, NotFoundError
 from tensortap.core.text import counted
 from tensortap.dump.recording.recording import Argument, Recording
 
-_KERAS_NUMBER = re.compile(r"_(\d+)(?=[/_]|$)")  # which Keras gives to what the program does not name
+_KERAS_NUMBER = re.compile(r"_(\d+)(?=[/_]|$)")  # which Keras gives to unnamed objects
 _SEED = "seed_generator_state"
 _NAMED = 5  # paths in a message
 _WORD = re.compile(r"[^/_]+(?:_(\d+)(?=[/_]|$))?")  # of a path, with its number; the first has none

@@ -19,7 +19,7 @@ class Engine(Protocol):
     """Runs tasks somewhere. A context manager.
 
     A task whose process is killed runs again, `ATTEMPTS` times in all: tasks may run twice, so they publish
-    what they write by renaming it. Results do not depend on the engine.
+    their files by renaming them. Results do not depend on the engine.
     """
 
     def map(

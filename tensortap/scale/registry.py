@@ -35,7 +35,7 @@ def open_engine(name: str = "", processes: int | None = None) -> Engine:
 
 
 def default_processes() -> int:
-    """One for each core that this process may use, as far as the machine's memory goes."""
+    """One per core that this process may use, limited by the machine's memory."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -27,9 +27,9 @@ _NO_IDS, _NO_COUNTS = np.empty(0, np.uint16), np.empty(0, np.int64)
 class BatchSummarizer:
     """Collects the summaries of `count` normalized arrays.
 
-    Each array is given to `add`; those that are small are measured by `summaries` only, together. What is
-    found equals what `summarize` finds, but sums may be taken in another order, so that the last bits of
-    mean, std and l2 may differ.
+    Each array is given to `add`; those that are small are measured by `summaries` only, together. Results
+    equal those of `summarize`, except that sums may be in another order, so the last bits of mean, std and l2
+    may differ.
     """
 
     def __init__(self, count: int) -> None:

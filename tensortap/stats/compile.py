@@ -24,7 +24,7 @@ from .numba_guard import (
 Kernel = Callable[..., Any]
 
 # Item types of the arguments, all arrays; marked ones may be read-only or unaligned: otherwise each such
-# array would need a kernel of its own.
+# array would need a separate kernel.
 _FREE = "*"
 _TABLE = "#"  # of two dimensions
 _A_NUMBER = "a number"
@@ -136,7 +136,7 @@ class Scratch(threading.local):
         self._moments = self._result[8:].view(np.float64)
 
     def finish(self, tiny_id: int) -> Measured:
-        """Returns the statistics of what was added since the last call; `tiny_id` as for the kernel
+        """Returns the statistics of the data added since the last call; `tiny_id` as for the kernel
         `finish`."""
         ids, counts = self.finish_into(tiny_id, self._result)
         return Measured(Histogram(ids, counts), *self._result[:8].tolist(), *self._moments.tolist())

@@ -35,7 +35,7 @@ def merge_statistics(columns: Mapping[str, Array], starts: Array) -> dict[str, A
     """The statistics `MERGED` of groups of rows.
 
     Args:
-        columns: `MERGED`, [rows]; rows may be snapshots (`snapshots` is 1) or what was merged before.
+        columns: `MERGED`, [rows]; rows may be snapshots (`snapshots` is 1) or merged ones.
         starts: index of the first row of each group, ascending from 0. No group is empty.
     """
     rows = len(columns["size"])

@@ -38,8 +38,8 @@ def ignore_config_file() -> None:
 def cache_settings_of_environment() -> Iterator[None]:
     """Within it, numba caches code where the environment says, or at its default place.
 
-    It does not ask for the file: a program may have imported numba in another folder, and whoever owns that
-    one may have removed the file since. Nothing compiles meanwhile, which would read it again.
+    It does not ask for the file: a program may have imported numba in another folder, from which the file may
+    have been removed since. Nothing compiles meanwhile, which would read it again.
     """
     from numba.core import config
     from numba.core.compiler_lock import global_compiler_lock

@@ -30,8 +30,8 @@ _SLOW, _ENOUGH = 200e6, 64 << 20  # bytes a second of a disk that needs the cach
 class AppendFile:
     """Appends to one file after another. Not thread safe: the caller holds a lock.
 
-    What was appended is safe from the process being killed when `flush` has returned. Bytes are written once.
-    After an OSError, `cut` must follow, to at most `written`, or `close`.
+    Appended bytes survive a kill of the process once `flush` has returned. Bytes are written once. After an
+    OSError, `cut` must follow, to at most `written`, or `close`.
 
     Args:
         folder: where the files will be.
@@ -47,14 +47,14 @@ class AppendFile:
         self._fd = self._direct_fd = -1
         self._path = folder
         self.size = self.written = 0
-        self._begin = 0  # of what the buffer holds
+        self._begin = 0  # of the buffer's content
         self._buffer: Any = None  # uint8[CHUNK]; the first byte is that of the block in which `_begin` lies
         self._free: list[Any] = []
         self._made = 0
         self._thread = _WriteThread()
 
     def open(self, fd: int, path: Path, size: int) -> None:
-        """Goes on at the end of an open file of `size` bytes; `close` closes it."""
+        """Continues at the end of an open file of `size` bytes; `close` closes it."""
         self._fd, self._path = fd, path
         self.size = self.written = size
 
@@ -89,7 +89,7 @@ class AppendFile:
             self.is_direct = False
 
     def cut(self, size: int) -> None:
-        """Forgets all behind `size`, as far as the file system lets us."""
+        """Drops everything after `size`, if the file system allows that."""
         self._drop_unwritten()
         self.size = self.written = size
         with contextlib.suppress(OSError):
@@ -124,7 +124,7 @@ class AppendFile:
         return self._free.pop()
 
     def _drop_unwritten(self) -> None:
-        while self._thread.running:  # whoever closes a descriptor must not be writing to it
+        while self._thread.running:  # a descriptor must not be closed during a write
             self._free.append(self._thread.wait().buffer)
         self._drop_buffer()
 
@@ -134,7 +134,7 @@ class AppendFile:
         self._buffer = None
 
     def _empty(self, is_direct: bool) -> None:
-        """Writes what the buffer holds, of which whole blocks go to the thread."""
+        """Writes the buffer; whole blocks go to the thread."""
         buffer, used, first = self._buffer, self._used, self._begin % BLOCK
         head = -(-first // BLOCK) * BLOCK  # where whole blocks begin
         whole = used // BLOCK * BLOCK if is_direct and self._open_directly() else 0
@@ -259,7 +259,7 @@ class _WriteThread:
                     fd = cached_fd  # larger blocks than ours, or a short write before
                     continue
                 view, at = view[count:], at + count
-        except Exception as caught:  # whoever waits must get an answer
+        except Exception as caught:  # waiting callers must get an answer
             error = caught
         self._bytes += end - begin
         self._seconds += time.monotonic() - began

@@ -12,7 +12,7 @@ class Entry:
     """A file or folder, but no link or device. Members of an archive have the archive's time.
 
     `size` is -1 where a list of a remote folder does not report it; `look` does. A remote file has no inode:
-    the number stands for its ETag. A remote folder is as old as what was found in it is known. `is_dated`:
+    the number represents its ETag. A remote folder is as old as what was found in it is known. `is_dated`:
     the time is that of a change; else that at which the file was first seen, and none since.
     """
 

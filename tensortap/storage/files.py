@@ -72,7 +72,7 @@ def write_all(fd: int, data: Any, offset: int) -> None:
 def check_not_removed(fd: int, path: Path) -> None:
     """Raises FileNotFoundError if an open file was removed, so that writes to it would be lost.
 
-    The number of its links tells at the price of a call; systems that count none are asked for the name.
+    The number of its links tells at the price of a call; on systems without link counts, the name is checked.
     """
     if os.fstat(fd).st_nlink == 0 and not is_same_file(fd, path):
         raise FileNotFoundError(errno.ENOENT, "It was removed while it was being written", str(path))
@@ -80,7 +80,7 @@ def check_not_removed(fd: int, path: Path) -> None:
 
 def is_same_file(fd: int, path: Path) -> bool:
     """Whether an open file is still the one with that name: neither removed nor replaced."""
-    with contextlib.suppress(OSError):  # the name is gone, or (NFS) the file
+    with contextlib.suppress(OSError):  # the name was removed, or (NFS) the file
         return os.path.samestat(os.fstat(fd), path.stat())
     return False
 
@@ -193,7 +193,7 @@ def read_json(path: Path, limit: int = MAX_JSON) -> dict[str, Any]:
 
 
 def json_bytes(record: dict[str, Any], indent: int | None = None) -> bytes:
-    """A JSON object with the checksum of its own text (FORMAT.md, "Checksums of JSON files")."""
+    """A JSON object with the checksum of its text (FORMAT.md, "Checksums of JSON files")."""
     whole = {_FIRST: "crc32c", **record, _LAST: "0" * 8}
     text = json.dumps(whole, indent=indent, ensure_ascii=False, default=str) + "\n"
     data = text.encode("utf-8", "backslashreplace")
@@ -232,7 +232,7 @@ def parse_json(data: bytes, name: str) -> dict[str, Any]:
 
 
 def publish(path: Path, data: bytes, *, replace: bool = True) -> None:
-    """Writes a whole file under a temporary name and renames it, so that nobody sees half of it.
+    """Writes a whole file under a temporary name and renames it, so that readers never see half of it.
 
     With `replace=False` a file that is there already stays.
     """

@@ -1,6 +1,6 @@
 """Remote folders through fsspec: listed by names and sizes, read by ranges.
 
-What was read is believed for a second, so that a round of polling asks once for each folder.
+Listings are cached for a second, so that a round of polling requests each folder once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_KNOWN = 4096  # folders and files with cached metadata
 _TIMES = ("mtime", "LastModified", "last_modified", "modified", "created", "updated", "Last-Modified")
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "CRC")
 _BUCKETS = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2"}  # without folders
-# What a web server is not asked to list: it would send the whole file.
+# Folders that are not listed on a web server: it would send the whole file.
 _FILES = (
     ".zip",
     ".npy",
@@ -59,7 +59,7 @@ class RemoteFolder:
 
     Args:
         fs: an fsspec file system. root: where the address is in it. shown: the address without secrets.
-        web: a web server: its lists of names are pages, which tell no sizes.
+        web: a web server: its lists of names are pages without sizes.
     """
 
     def __init__(self, fs: Any, root: str, shown: str, web: bool) -> None:
@@ -145,7 +145,7 @@ class RemoteFolder:
             return read
 
     def _check_not_in_archive(self, folders: list[str] | None, name: str) -> None:
-        """Rejects a path into an archive: at an address, a folder named `….zip` is no archive.
+        """Rejects a path into an archive: at an address, a folder named `….zip` is not an archive.
 
         `folders`: those that the name leads through, in the address itself; None: it is the address."""
         if folders is not None and any(part.endswith(".zip") for part in (self._root, *folders)):

@@ -15,7 +15,7 @@ from .entry import Entry, entry_of
 from .links import links_are_followed, opened_parent
 from .uri import remote_of
 
-# O_NONBLOCK: opening a FIFO somebody put into a dump must not wait for its writer.
+# O_NONBLOCK: opening a FIFO in a dump must not wait for its writer.
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 _LIST = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)

@@ -1,7 +1,7 @@
 """Addresses of log directories (`s3://…`, `https://…`) as paths, and paths back to addresses.
 
 Each address gets a path below `ROOT`, which no disk has, so that readers of dumps take one type for all of
-them: `filesystem.py` asks `remote_of` whether a path stands for an address.
+them: `filesystem.py` calls `remote_of` to see whether a path represents an address.
 """
 
 from __future__ import annotations
@@ -164,7 +164,8 @@ def without_secrets(address: str) -> str:
 
     A password may hold `@`, and one that is not written as addresses ask for even `/`, `?` or `#`: then what
     looks like a port is no number, and all is hidden to the last `@`. Where it is a number, either may be
-    meant (`u:12/34@h`): then `…` stands for all that may be secret. Takes time in proportion to the length.
+    meant (`u:12/34@h`): then `…` replaces everything that may be secret. Takes time in proportion to the
+    length.
     """
     address = re.sub(r"(://)[^/]*@", r"\1", address)
     last = address.rfind("@")

@@ -2,9 +2,9 @@
 
 It binds itself to the process that started it (`subprocess_worker.start_process`): when that ends, however it
 ends, this one is ended at once. The parent holds the one end of a pipe, this process the other; nothing is
-written to it, and it is closed when the parent is gone. On Linux, the system then kills this process by
-itself, also while native code holds Python's lock. No thread may wait for that there: a process with threads
-cannot leave the network (`tensortap/system/sandbox.py`). Elsewhere a thread waits.
+written to it, and it closes when the parent ends. On Linux, the system then kills this process by itself,
+also while native code holds Python's lock. No thread may wait for that there: a process with threads cannot
+leave the network (`tensortap/system/sandbox.py`). Elsewhere a thread waits.
 
 Imports nothing of tensortap, so that the process starts fast.
 """
@@ -34,7 +34,7 @@ def end_with_parent() -> None:
         fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
-        if select.select([pipe], [], [], 0)[0]:  # it was gone before: no signal comes any more
+        if select.select([pipe], [], [], 0)[0]:  # it ended before: no signal comes any more
             _end()
     else:
         threading.Thread(target=wait_for_end, args=(pipe,), name="tensortap-parent", daemon=True).start()

@@ -11,7 +11,7 @@ from typing import IO
 
 
 def lock_file(fd: int) -> None:
-    """Locks a file that this process writes, where the system and its disk can; nobody waits for it."""
+    """Locks a file that this process writes, where the system and its disk can; callers never wait for it."""
     if sys.platform != "win32":  # there, an open file cannot be removed
         import fcntl
 
@@ -40,7 +40,7 @@ def is_locked(file: IO[bytes] | int) -> bool | None:
 def is_gone(host: str, pid: int) -> bool:
     """Whether the process ran on this host and has ended or was killed.
 
-    One in a container may be taken for gone where the container has the host's name.
+    A process in a container may seem dead if the container has the host's name.
     """
     if host != socket.gethostname() or pid <= 0 or os.name != "posix":
         return False

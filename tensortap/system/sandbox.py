@@ -1,4 +1,4 @@
-"""Takes from this process what a worker does not need: network, memory, core files."""
+"""Removes from this process what a worker does not need: network, memory, core files."""
 
 from __future__ import annotations
 

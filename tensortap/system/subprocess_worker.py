@@ -186,7 +186,7 @@ class ChildProcess:
         return None
 
     def kill(self) -> None:
-        """Ends it, whatever it does; a thread that waits for its answer gets a ChildEndedError."""
+        """Ends it immediately; a thread that waits for its answer gets a ChildEndedError."""
         with contextlib.suppress(OSError):
             self._process.kill()
         self._process.wait()
@@ -312,15 +312,15 @@ Handler = Callable[[dict[str, Any], SendProgress], tuple[Any, bytes]]
 
 
 class Channel:
-    """The worker's end. It keeps standard input and output for messages; whatever else is printed goes to
-    standard error."""
+    """The worker's end. It keeps standard input and output for messages; all other output goes to standard
+    error."""
 
     def __init__(self) -> None:
         self._source, self._out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
 
     def send(self, record: Mapping[str, Any], data: bytes | memoryview = b"") -> None:
-        """Raises BrokenPipeError: nobody reads any more."""
+        """Raises BrokenPipeError: the reader is gone."""
         _write(self._out, record, data)
 
     def requests(self) -> Iterator[dict[str, Any]]:
@@ -376,8 +376,8 @@ _pipe_ends: dict[object, int] = {}  # closing one ends the process that holds th
 def own_command(program: str | Path, *arguments: str) -> list[str]:
     """A command that runs a module of the package, e.g. `replay`, or a file, in a separate process.
 
-    The folder that it is started in may be somebody's dumps: what lies there is no module (`-P`). Where
-    tensortap itself was found there, beside a script, the folder comes last, behind all that is installed.
+    The current folder may contain untrusted dumps: its files are not modules (`-P`). Where tensortap itself
+    was found there, beside a script, the folder comes last, behind all that is installed.
     """
     found = any(Path(place).absolute() == _ROOT for place in sys.path)
     bootstrap = str(Path(child_bootstrap.__file__).absolute())
@@ -421,7 +421,7 @@ def _close_end(key: object) -> None:
 
 
 def _close_all_ends() -> None:
-    """A fork of this process is not who started the others."""
+    """A fork of this process did not start the others."""
     for key in list(_pipe_ends):
         with contextlib.suppress(OSError):  # closed by the program, which forks to be a daemon
             _close_end(key)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from platformdirs import PlatformDirs, user_config_path
 
-# O_NONBLOCK: opening a FIFO that somebody put there must not wait for its other end.
+# O_NONBLOCK: opening a FIFO there must not wait for its other end.
 _CAREFUL = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _OTHERS_WRITE = 0o022
 VARIABLE = "TENSORTAP_CACHE"
@@ -43,8 +43,8 @@ def config_folder() -> Path:
 def make_private_folder(root: Path, folder: Path) -> None:
     """Makes a folder at or below `root`, in which each level below `root` is this user's alone.
 
-    A level that is there, and which a group or everybody may write to, is closed to them: whoever can write
-    beside a file can put another in its place.
+    A level that is there, and which a group or everybody may write to, is closed to them: a user who can
+    write to the folder can replace the file.
 
     Raises:
         PermissionError: a level is another user's, or a link. OSError: it cannot be made.
@@ -60,14 +60,14 @@ def make_private_folder(root: Path, folder: Path) -> None:
                 errno.EACCES, "one of its folders belongs to another user or is a link", str(level)
             )
         if os.name == "posix" and level.lstat().st_mode & _OTHERS_WRITE:
-            with contextlib.suppress(OSError):  # a file system with modes of its own
+            with contextlib.suppress(OSError):  # a file system with other modes
                 level.chmod(0o700)
 
 
 def is_own_folder(folder: Path, *, or_of_root: bool = False) -> bool:
     """Whether a folder exists and is this user's own, and no link.
 
-    `or_of_root`: one of root, who may do everything, counts as well.
+    `or_of_root`: root, who may do everything, counts as well.
     """
     try:
         status = folder.lstat()

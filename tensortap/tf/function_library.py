@@ -35,7 +35,7 @@ __all__ = [
 class TracedFunction:
     """One function of a closure: its definition, its first caller, and its role.
 
-    `handles` tells of resource arguments which dtype and shape the variables have, `variables` their paths.
+    `handles` has the dtype and shape of the variables behind resource arguments, `variables` their paths.
     `changed`: the definition differs from the registered one.
     """
 

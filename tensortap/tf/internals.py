@@ -138,7 +138,7 @@ def install_call_hook(hook: CallHook) -> Callable[[], None]:
     context.Context.call_function = call_function
 
     def uninstall() -> None:
-        # Somebody may have wrapped ours in the meantime; then it stays as a pass-through.
+        # Another library may have wrapped ours in the meantime; then it stays as a pass-through.
         if context.Context.call_function is call_function:
             context.Context.call_function = original
 
@@ -472,8 +472,8 @@ def call_in_graph(function: Callable[..., None], tensor: Any, more: Sequence[Any
 def duplicate_operation(operation: Any, inputs: Sequence[Any]) -> Any:
     """Adds to a version 1 graph an op like another one, in the same loop or branch, that takes `inputs`.
 
-    It waits for other ops only if it takes none, as a constant of a loop does. An attribute of its own keeps
-    the graph optimizer from taking it for the original.
+    It waits for other ops only if it takes none, as a constant of a loop does. A unique attribute keeps the
+    graph optimizer from merging it with the original.
     """
     graph = operation.graph
     waits_for = [] if inputs else operation.control_inputs

@@ -1,12 +1,12 @@
 """The allowlist of ops in a recorded call: recordings are files, and running one must not access anything
 else.
 
-`ALLOWED_OPS`, by kind, are those that compute from their inputs, and do nothing else. Whatever is missing is
-refused, and so is an op of a later TensorFlow until somebody has checked it. Not in the list is all that
-touches a file (readers, checkpoints, vocabularies, `ImmutableConst`, `DecodeProtoV2`, whose attribute is a
-path), the network or another device (sends, collectives, TPU, data services), Python, machine code
-(`XlaCustomCall`), graphs that nobody checked (datasets: `DatasetFromGraph` runs one in a string), or state of
-the process (queues, tables, barriers, variables by name). `tests/capture/test_op_allowlist.py` goes through
+`ALLOWED_OPS`, by kind, are those that compute from their inputs, and do nothing else. All other ops are
+refused, including ops of a later TensorFlow until they are checked. Not in the list is all that touches a
+file (readers, checkpoints, vocabularies, `ImmutableConst`, `DecodeProtoV2`, whose attribute is a path), the
+network or another device (sends, collectives, TPU, data services), Python, machine code (`XlaCustomCall`),
+graphs that nobody checked (datasets: `DatasetFromGraph` runs one in a string), or state of the process
+(queues, tables, barriers, variables by name). `tests/capture/test_op_allowlist.py` goes through
 all ops of the installed TensorFlow: each is here, or of a kind that is refused.
 """
 
@@ -194,7 +194,7 @@ ALLOWED_OPS: Mapping[str, str] = {
         ResourceSparseApplyKerasMomentum ResourceSparseApplyMomentum
         ResourceSparseApplyProximalAdagrad ResourceSparseApplyProximalGradientDescent
         ResourceSparseApplyRMSProp ResourceStridedSliceAssign VarIsInitializedOp VariableShape""",
-    # Draws the next element of an iterator, which is an input of the call and yields what was recorded.
+    # Draws the next element of an iterator, which is an input of the call and yields the recorded elements.
     "input": """
         IteratorGetNext IteratorGetNextAsOptional IteratorGetNextSync""",
     # Single operations of XLA: no custom calls, modules or sends, nothing that calls or spreads over devices.

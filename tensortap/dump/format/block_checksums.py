@@ -9,7 +9,7 @@ from typing import Any
 import google_crc32c
 import numpy as np
 
-BLOCK = 32 << 10  # bytes; who reads a few of them reads and verifies a whole block: some 10 us
+BLOCK = 32 << 10  # bytes; to read some of them, a whole block is read and verified: some 10 us
 
 
 def value_checksums(data: Any) -> tuple[int, tuple[int, ...]]:
@@ -51,7 +51,7 @@ def _shift_tables() -> tuple[tuple[int, ...], ...]:
 
 
 def block_count(length: int) -> int:
-    """How many blocks have checksums of their own in a value of `length` stored bytes."""
+    """Number of blocks with checksums in a value of `length` stored bytes."""
     return -(-length // BLOCK) if length > BLOCK else 0
 
 

@@ -33,7 +33,7 @@ _MAX_FILE = 4 * ROTATE  # bytes; what comes after is not read
 _POLL = 8 << 20  # bytes read at a time
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _HEAD = b'{"crc32c": "'
-_START = len(_HEAD) + 8 + len(b'", ')  # of what the checksum covers
+_START = len(_HEAD) + 8 + len(b'", ')  # of the checksummed bytes
 
 
 def events_path(worker_dir: Path, number: int) -> Path:

@@ -65,7 +65,7 @@ def write_graph(run_dir: Path, graph: Graph, compression: str | None) -> str:
     path = table_path(run_dir, graph_id)
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
-        if graph.graph_def is not None:  # first, so that whoever sees the table finds it
+        if graph.graph_def is not None:  # first, so that readers of the table find it
             batch = _with_graph_def(batch, path.with_suffix(".pb"), graph.graph_def)
             schema_message = batch.schema.serialize().to_pybytes()
         frame = encode(batch, schema_message, {}, compression)

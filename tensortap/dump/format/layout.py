@@ -50,7 +50,7 @@ def is_foreign(worker: str, record: Mapping[str, Any]) -> bool:
 
 
 def foreign_text(record: Mapping[str, Any]) -> str:
-    """What is wrong with such a file, and the fix."""
+    """Error and fix for such a file."""
     return f"It belongs to worker {str(record['worker'])[:120]!r}. Copy the run again."
 
 
@@ -82,10 +82,10 @@ def check_header(header: bytes, *, sealed: bool) -> None:
 
 
 def length_of_data(header: bytes) -> int:
-    """Bytes behind the header of a sealed values file, by what the header says.
+    """Bytes after the header of a sealed values file, according to the header.
 
     Raises:
-        DamagedError: it is no safetensors header.
+        DamagedError: it is not a safetensors header.
     """
     try:
         entries = json.loads(header[8:HEADER])

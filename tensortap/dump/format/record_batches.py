@@ -220,7 +220,7 @@ def _with_no_blocks(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _check_range(name: str, numbers: pa.ChunkedArray, limit: int = 2**63 - 1) -> None:
-    found = pc.min_max(numbers).as_py()  # None where there are no numbers
+    found = pc.min_max(numbers).as_py()  # None without numbers
     if found["min"] is not None and not 0 <= found["min"] <= found["max"] <= limit:
         raise DamagedError(f"The column {name!r} has numbers out of range.")
 

@@ -52,8 +52,8 @@ class Stored(NamedTuple):
 
 
 NOT_KEPT = Stored()
-REFUSED = Stored(file=-2)  # it was to be kept, and the disk refused it
-LOST = Stored(file=-3)  # it was kept, and a repair found it missing or damaged
+REFUSED = Stored(file=-2)  # the disk refused to store it
+LOST = Stored(file=-3)  # it was stored, and a repair found it missing or damaged
 
 
 @dataclass(slots=True)

@@ -118,7 +118,7 @@ def _parts(
     chosen: list[Shard],
     protected: set[Shard],
 ) -> dict[Shard, set[int]]:
-    """Offsets of the values to keep in shards that are not kept whole.
+    """Offsets of the values to keep in partially removed shards.
 
     One that would go, but holds what there is room for of the last step, stays whole where it cannot move.
     """
@@ -171,7 +171,7 @@ def _newest(held: dict[int, _Value], steps: set[int], room: int) -> set[int]:
 def _move(
     run_dir: Path, parts: dict[Shard, set[int]], known: set[Shard], damaged: list[str]
 ) -> dict[Shard, set[int]]:
-    """Moves the values to keep; returns what was moved.
+    """Moves the values to keep; returns the moved values.
 
     Workers with damaged files are not changed; `damaged` receives a sentence about each.
     """

@@ -74,8 +74,8 @@ def repair_run(run_dir: Path, out: Path, advance: Notice = ignore_notice) -> Rep
 
     Unreadable commits are skipped; a snapshot with a missing or damaged value keeps its summary. Snapshots
     that a worker had committed when it was closed, and that are lost, count as lost (`dropped`). Workers,
-    steps, visits and times stay as they are; recordings are copied where they are whole. What somebody asked
-    of the run (`watch.json`, `what-ifs.json`) is no part of it.
+    steps, visits and times stay as they are; recordings are copied where they are whole. Requests to the run
+    (`watch.json`, `what-ifs.json`) are not part of it.
 
     Raises:
         InvalidNameError: there is something at `out`. OSError: the disk refused; the copy is removed, as it

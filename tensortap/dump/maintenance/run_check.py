@@ -123,7 +123,7 @@ def _check_graphs(reader: RunReader, report: Report) -> None:
 
 
 def _missing_graphs(reader: RunReader, named: set[str]) -> list[str]:
-    """Sentences about graphs that snapshots name, and that are gone."""
+    """Sentences about missing graphs that snapshots name."""
     try:
         gone = named - {"", *reader.graph_ids()}
     except PermissionError:  # reported with the graphs that are there
@@ -164,7 +164,7 @@ def _size(folder: Path) -> tuple[int, int]:
     """Bytes of a worker's files, according to the list, and the number of values files."""
     try:
         entries = [entry for entry in scan(folder) if entry.is_file]
-    except (OSError, DamagedError):  # reported by who reads it
+    except (OSError, DamagedError):  # reported by its reader
         return 0, 0
     files = sum(entry.name.startswith("values-") for entry in entries)
     return sum(max(entry.size, 0) for entry in entries), files

@@ -36,7 +36,7 @@ from ..write.values_writer import ValuesWriter
 ALIGN = 16  # bytes: a multiple of every item's size
 _POLL = 8 << 20  # decoded bytes held at a time
 _WHERE = ("value_file", "value_offset", "value_blocks")  # the columns of a row that change when a value moves
-_Place = tuple[int, int, Sequence[int]]  # what they hold
+_Place = tuple[int, int, Sequence[int]]  # content
 
 
 def can_move(run_dir: Path, worker: str) -> bool:
@@ -72,7 +72,7 @@ def move_values(run_dir: Path, worker: str, kept: Mapping[int, Collection[int]],
     except BaseException:
         move.undo()
         raise
-    with contextlib.suppress(OSError):  # whoever reads the run looks at it again
+    with contextlib.suppress(OSError):  # readers of the run reread it
         publish(run_dir / RUN_FILE, (run_dir / RUN_FILE).read_bytes())
 
 

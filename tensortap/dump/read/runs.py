@@ -104,7 +104,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _folders(folder: Path) -> list[Path]:
-    """Sub-folders that are no links; empty if the folder does not exist. Raises OSError."""
+    """Sub-folders that are not links; empty if the folder does not exist. Raises OSError."""
     try:
         return [folder / entry.name for entry in scan(folder) if entry.is_folder]
     except (FileNotFoundError, NotADirectoryError, DamagedError):

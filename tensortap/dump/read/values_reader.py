@@ -1,4 +1,4 @@
-"""Reads values back, whole or in part; whatever it returns was compared with a checksum (`ValueReader`)."""
+"""Reads values back, whole or in part; everything it returns was verified by a checksum (`ValueReader`)."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ def _verify(ref: ValueRef) -> None:
 
 
 class _Stored:
-    """The stored bytes of a value, in its row or in a file, which is kept open."""
+    """The stored bytes of a value, in its row or in a file, which stays open."""
 
     def __init__(self, ref: ValueRef) -> None:
         self._ref = ref

@@ -92,7 +92,7 @@ class FolderBlobs:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._ends: dict[str, int] = {}  # of what was read, by file
+        self._ends: dict[str, int] = {}  # of read bytes, by file
 
     def read(self, name: str, offset: int, length: int) -> bytes:
         self._ends[name] = max(self._ends.get(name, 0), offset + length)

@@ -195,7 +195,7 @@ def _name(manifest: Mapping[str, Any]) -> str:
 
 
 def _large(manifest: Mapping[str, Any]) -> set[str]:
-    """Hashes of the blobs that have a file of their own."""
+    """Hashes of the blobs in separate files."""
     return {
         digest
         for reference in _references(manifest)

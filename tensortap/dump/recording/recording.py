@@ -34,7 +34,7 @@ class Argument:
 
     `arrays` holds the tensor; the variable's value (nothing if it had none yet); or all that was drawn from
     the iterator, element by element, `len(parts)` arrays each. `dtype` and `shape` are a variable's own.
-    `drawn`: the function was not given it, but drew it itself, by random ops that keep a stream of their own.
+    `drawn`: it is not an argument of the function, but was drawn by its stateful random ops.
     """
 
     kind: ArgumentKind

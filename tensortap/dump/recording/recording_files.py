@@ -41,13 +41,13 @@ class RecordingPlace:
 
 
 def write_recording(run_dir: Path, recording: Recording) -> Path:
-    """Adds a recording to a run; nobody sees half of it. Returns its folder.
+    """Adds a recording to a run; readers never see half of it. Returns its folder.
 
-    What it refers to is said before it is looked for: who removes blobs at the same time sees that it is
-    needed, or else this writes it again.
+    References are written before the blobs are checked: a concurrent removal of blobs sees the reference, or
+    else this writes the blob again.
 
     Raises:
-        OSError: the disk refused; what was begun is removed, or ignored by readers.
+        OSError: the disk refused; a partial recording is removed, or ignored by readers.
     """
     blobs = Blobs()
     manifest = to_manifest(recording, blobs)
@@ -209,7 +209,7 @@ class RecordingStore:
         """Changes the reason of a recording.
 
         Raises:
-            OSError, DamagedError: it is gone, or cannot be read or written.
+            OSError, DamagedError: it is missing, or cannot be read or written.
         """
         path = folder / MANIFEST
         publish_json(path, read_json(path, MAX_MANIFEST) | {"reason": reason})

@@ -131,7 +131,7 @@ class Destination:
         return (RUN_FILE,)
 
 
-ANSWER_SECONDS = 30.0  # s that whoever opens a run waits; a store's library tries for minutes
+ANSWER_SECONDS = 30.0  # s that opening a run waits; a store's library tries for minutes
 T = TypeVar("T")
 
 

@@ -121,7 +121,7 @@ def choose(
 
     Args:
         shards: what there is. steps: the steps of those that are known. recent: steps, the latest last.
-        protected: those that stay, whatever they hold.
+        protected: those that always stay.
         by_step: the oldest are those with the lowest last step, and before them what holds no step; else
             those that were written to the longest ago, which a copy of a run does not tell.
     """

@@ -51,7 +51,7 @@ class Spool:
         self.run_dir = self.base / run
         self._max_bytes = max_bytes
         self.share = max_bytes // _SHARES
-        self._bytes = 0  # when it was last looked at
+        self._bytes = 0  # time of the last check
         self._since = 0  # bytes of values written since
         self.failure = ""  # why nothing leaves it
 

@@ -24,7 +24,7 @@ from ..format.layout import stats_path
 from ..format.schema import SCHEMA_MESSAGE, Rows, build_batch
 
 ROTATE = 64 << 20  # bytes of one file
-MAX_PENDING = 10_000  # rows kept while the disk refuses them
+MAX_PENDING = 10_000  # rows held while the disk refuses them
 MAX_BATCH = 500  # rows of one commit: at most 30 MB decoded, where readers allow 128 MiB
 
 
@@ -72,7 +72,7 @@ class StatsWriter:
         """Writes all pending rows.
 
         Raises:
-            OSError: the disk refused; what was not written stays pending.
+            OSError: the disk refused; unwritten rows stay pending.
         """
         self._gather_rows()
         self._merge_batches()

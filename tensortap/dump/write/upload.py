@@ -18,7 +18,7 @@ from .spool import Spool, SpooledFile
 UPLOAD_SECONDS = 2.0  # between uploads
 _LONGEST_PAUSE = 30.0  # s, after failures
 _MAX_BYTES_IN_MEMORY = 32 << 20  # bytes that are held in memory; a larger file is sent from the disk
-_BULKY = (".pb", ".arrows", ".safetensors", ".jsonl")  # not kept once they are uploaded
+_BULKY = (".pb", ".arrows", ".safetensors", ".jsonl")  # deleted once uploaded
 TakeParts = Callable[[], list[SpooledFile]]
 
 
@@ -168,7 +168,7 @@ class Uploader:
                     self._send(part)
                 if part.final and part.path.suffix in _BULKY:
                     self._spool.remove(part)
-        except Exception as error:  # the thread continues, whatever a store's library raises
+        except Exception as error:  # the thread survives errors of a store's library
             self._failed_in_a_row = min(self._failed_in_a_row + 1, 10)
             reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
             self._spool.failure = reason

@@ -1,7 +1,7 @@
 """Uploads the rest of an exiting process's spool, in a separate process with a job as its request.
 
-The job comes that way, and not as arguments, because an address may hold what is secret. Where the process
-that started this one is killed, this one continues: it has the rest of a dump, and a deadline.
+The job comes that way, and not as arguments, because an address may contain secrets. Where the process that
+started this one is killed, this one continues: it has the rest of a dump, and a deadline.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ COMPRESS_FROM = 8 << 10  # bytes; what smaller values would save is not worth th
 class ValuesWriter:
     """Appends values to numbered shards. Not thread safe: the caller holds a lock.
 
-    What the disk refused leaves no trace: the next value is written at its place.
+    A refused write leaves no trace: the next value is written at its place.
 
     Attributes:
         number: of the newest shard; one less than `first` where there is none yet.
@@ -72,7 +72,7 @@ class ValuesWriter:
             align: the offset will be a multiple of this.
 
         Raises:
-            OSError: the disk refused; `holds` tells what it has.
+            OSError: the disk refused; `holds` lists its content.
         """
         fd, is_idle = self._fd, self._file.written == self._file.size
         if fd is not None and is_idle and not is_same_file(fd, values_path(self._dir, self.number)):
@@ -94,7 +94,7 @@ class ValuesWriter:
         return self.number, HEADER + place.start
 
     def flush(self) -> None:
-        """Writes what was taken. Raises OSError."""
+        """Writes the taken values. Raises OSError."""
         with self._forgetting_unwritten():
             self._file.flush()
 
@@ -132,7 +132,7 @@ class ValuesWriter:
         if self._fd is None:
             return
         self.flush()
-        truncate(self._fd, HEADER + self._size)  # what a failed write may have left behind the last value
+        truncate(self._fd, HEADER + self._size)  # possible remains of a failed write after the last value
         header = sealed_header(self._entries)
         write_all(self._fd, header[8:], 8)
         self.sync()

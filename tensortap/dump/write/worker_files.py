@@ -80,7 +80,7 @@ class WorkerFiles:
         return Stored(None, file, offset, length, value.crc32c, value.codec, value.blocks)
 
     def flush_values(self) -> None:
-        """Writes the values that were stored. Raises OSError; `holds` tells which of them are there."""
+        """Writes the values that were stored. Raises OSError; `holds` lists the existing ones."""
         self._values.flush()
 
     def holds(self, stored: Stored) -> bool:

@@ -227,7 +227,7 @@ class DumpWriter:
         Args:
             summary: the summary. Summaries that readers would refuse, e.g. with 255 dimensions, are an
                 error.
-            kept: elements of the value, [sample.kept(summary.size)], and which; or `REFUSED` or `LOST`.
+            kept: the sampled elements, [sample.kept(summary.size)], and the sample; or `REFUSED` or `LOST`.
         """
         node, slot = split_name(name)
         place = check_step(step, graph, clock.time() if time is None else time)
@@ -406,7 +406,7 @@ def _after_fork() -> None:
         writer._after_fork()
 
 
-# After what was made later, as taps are: they still hand over what waits in their queues.
+# After objects created later, such as taps: they still hand over what waits in their queues.
 weakref.finalize(_OPEN, _close_all)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

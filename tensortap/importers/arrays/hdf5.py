@@ -82,7 +82,7 @@ def shards(index: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def _unpacked(path: Path) -> Iterator[Path]:
-    """The weights of a `.keras` archive as a file of their own."""
+    """The weights of a `.keras` archive as a separate file."""
     with open_zip(path) as archive, temp_folder() as folder:
         weights = folder / WEIGHTS
         try:

@@ -88,7 +88,7 @@ def is_shard(name: str) -> bool:
 def step_in(stem: str) -> int | None:
     """The step at the end of a name: `ckpt-12`, `model.ckpt-100`, `step_7`, `epoch3`, `12`; None without one.
 
-    A measurement behind it is no step: `weights.03-0.98` is of step 3.
+    A measurement after it is not a step: `weights.03-0.98` is of step 3.
     """
     match = _step(stem)
     return int(match[1]) if match else None

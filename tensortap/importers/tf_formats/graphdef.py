@@ -51,7 +51,7 @@ class LibraryFunction:
 
 
 def graphs_of(data: bytes, name: str, note: Callable[[str], None]) -> Iterator[Graph]:
-    """The graph of a GraphDef. If it has no nodes of its own, each function becomes a graph.
+    """The graph of a GraphDef. If it only has functions, each becomes a graph.
 
     Only the first of several graphs carries the GraphDef.
 

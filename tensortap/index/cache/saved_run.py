@@ -30,7 +30,7 @@ from ..catalog.segments import Segment, Tail, freeze, segment_arrays
 from ..catalog.step_totals import StepTally
 from .container import ContainerError, read_container, write_container
 
-RUN_NAME = "run.txt"  # the run's path: an index whose run is gone is removed
+RUN_NAME = "run.txt"  # the run's path: an index of a removed run is deleted
 _UNUSED = 90 * 86_400.0  # s after which an unused index is removed
 _LONGEST_MARK = 1 << 20  # characters of a path, as JSON
 
@@ -39,7 +39,7 @@ STATE = "state.index"
 SEGMENT_ROWS = 1 << 18  # of one segment; twice as many are never held in memory with their histograms
 HISTOGRAM_BYTES = 96 << 20  # a tail with more of them becomes a segment, however few its rows are
 FEWEST = 4096  # minimum number of rows to save: reading them takes 20 ms
-_GROWN = 4  # what was saved last is written again once it has grown by a quarter
+_GROWN = 4  # an index is saved again once it has grown by a quarter
 _LONGEST = 10.0  # s that a run is read on without being saved: one that many look at may always have more
 _ABANDONED = 3600.0  # s after which a file that the state does not name is removed
 
@@ -49,8 +49,8 @@ _LOG = logging.getLogger(__name__)
 class SavedRun:
     """Saves a run's catalog. After a failure it stops for good, and the run is read without it.
 
-    The dump is the truth: what is loaded must have been made from the very bytes that the statistics files
-    still begin with.
+    The dump is the truth: a loaded index must be made from exactly the bytes with which the statistics files
+    begin.
     """
 
     def __init__(self, cache: Path, run_dir: Path) -> None:
@@ -153,7 +153,7 @@ class SavedRun:
         write_container(self._folder / STATE, whole, arrays)
 
     def discard(self) -> None:
-        """Removes the saved index; the next one who opens the run reads the dump."""
+        """Removes the saved index; the next process that opens the run reads the dump."""
         with contextlib.suppress(OSError):
             (self._folder / STATE).unlink()
 
@@ -224,7 +224,7 @@ def touch(folder: Path) -> None:
 
 
 def sweep(cache: Path) -> None:
-    """Removes the indices of runs that are gone, or that nobody opened for three months."""
+    """Removes the indices of removed runs, and of runs not opened for three months."""
     with contextlib.suppress(OSError):
         for folder in cache.glob("index-*/*"):
             with contextlib.suppress(OSError, ValueError, TypeError):

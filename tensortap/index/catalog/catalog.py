@@ -66,7 +66,7 @@ class Catalog:
         source: the format that the run was imported from, or empty.
         places: int64 columns that say where each commit is, see `CommitPlace`.
         differing: codes of the tensors that workers captured with different statistics, which compaction
-            found out; None: nobody compared them.
+            found out; None: they were not compared.
         compacted_histograms: reads the histograms of some rows, (bucket ids, counts) each, where these were
             read from compacted files; None: they are in the parts, or in commits.
 

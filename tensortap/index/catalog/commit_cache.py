@@ -38,7 +38,7 @@ class CommitCache:
         """A commit with all its columns, or some.
 
         Raises:
-            DamagedError: it fails its checksum now. FileNotFoundError: its file is gone.
+            DamagedError: it fails its checksum now. FileNotFoundError: its file was removed.
         """
         key = (run_dir, place, columns)
         with self._lock:

@@ -18,7 +18,7 @@ INDEXED_COLUMNS = (
     *("graph", "node", "slot", "step", "visit", "time", "device", "dtype", "shape"),
     *(*STATISTICS_COLUMNS, "value_codec", "value_file"),
 )
-NOT_KEPT = -2  # as the number of a values file; below it, what was to be kept, and is lost
+NOT_KEPT = -2  # as the number of a values file; smaller codes: values that are lost
 REFUSED, LOST = NOT_KEPT - 1, NOT_KEPT - 2  # by a full disk; found by a repair (FORMAT.md, `value_file`)
 NOT_COPIED = NOT_KEPT - 3  # only the compacted statistics of the run are here
 HISTOGRAM_COLUMNS = ("bucket_id", "bucket_count")

@@ -1,7 +1,7 @@
 """Histograms of a segment, node-major and compressed: those of one tensor are in one or few blocks.
 
-A block holds consecutive rows in the order of `Segment.by_tensor`. Each has a checksum of its own, which is
-verified when it is read: opening a run reads none of them.
+A block holds consecutive rows in the order of `Segment.by_tensor`. Each has a checksum, which is verified on
+reading: opening a run reads none of them.
 """
 
 from __future__ import annotations

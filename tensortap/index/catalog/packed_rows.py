@@ -1,4 +1,4 @@
-"""The rows of a catalog as bytes: one process reads statistics, another adds what it made of them."""
+"""The rows of a catalog as bytes: one process reads statistics, another adds the packed rows."""
 
 from __future__ import annotations
 
@@ -76,6 +76,6 @@ def packed(arrays: Mapping[str, Array]) -> bytes:
 
 
 def unpacked(data: bytes) -> dict[str, Array]:
-    """What was `packed`."""
+    """The inverse of `packed`."""
     with np.load(io.BytesIO(data)) as file:
         return {name: file[name] for name in file.files}

@@ -1,4 +1,4 @@
-"""The rows of a catalog: segments, then the tail. Rows keep their numbers, whatever part they move to."""
+"""The rows of a catalog: segments, then the tail. Rows keep their numbers when they move to another part."""
 
 from __future__ import annotations
 

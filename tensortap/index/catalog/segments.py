@@ -1,7 +1,6 @@
 """Consecutive rows of the catalog: a tail that grows, and segments that do not change any more.
 
-A segment's arrays may be in a file that is mapped into memory, so that a long run takes no memory for what
-nobody asks about.
+A segment's arrays may be in a memory-mapped file, so that unused parts of a long run take no memory.
 """
 
 from __future__ import annotations

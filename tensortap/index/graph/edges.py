@@ -20,7 +20,7 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 _DIGITS = 9  # of a slot; longer numbers belong to the name
 _CARET, _COLON, _ZERO, _NINE = b"^:09"
 
-RETURNED = -1  # `input` of an edge from what a function returns to the node that calls it
+RETURNED = -1  # `input` of an edge from a function's result to the node that calls it
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def data_flow_order(count: int, edges: Edges, loops_back: np.ndarray[Any, np.dty
 def program_order(count: int, edges: Edges, loops_back: np.ndarray[Any, np.dtype[np.bool_]]) -> Int32s:
     """Position of each node in the data flow order that is closest to the program's.
 
-    Constants stand where they are used, gradients after the loss. Arguments as `data_flow_order`.
+    Constants are where they are used, gradients after the loss. Arguments as `data_flow_order`.
     """
     source, target = _counted(edges, loops_back)
     if bool((source < target).all()):

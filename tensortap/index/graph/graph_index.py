@@ -53,8 +53,8 @@ class GraphIndex:
         table: nodes from `RunReader.graph_table`; None for a graph that was not recorded.
         about: its other results.
         captured: names of the captured nodes.
-        slots_of: (dtype, shape as JSON) of a captured node's output slots, as far as known. Called only for
-            nodes that are not in the table.
+        slots_of: (dtype, shape as JSON) of a captured node's output slots, if known. Called only for nodes
+            that are not in the table.
 
     Example:
         ```python

@@ -30,7 +30,7 @@ def display_paths(
       where the node calls several. Scopes that such a node's name shares with the calling node's are not
       repeated, unless two nodes would get the same path.
     - Wrappers are transparent: see `transparent_functions`.
-    - The handles of variables that a function is passed are drawn in a scope of their own: a train step has
+    - The handles of variables that a function is passed are drawn in a separate scope: a train step has
       hundreds of them, which would hide the model.
 
     Args:

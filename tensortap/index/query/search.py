@@ -209,7 +209,7 @@ def undecided(run: RunIndex, **filters: Any) -> int:
 
 
 def check_filters(filters: Filters) -> None:
-    """Reads the pattern and the condition of filters, whatever the run.
+    """Parses the pattern and the condition of filters, for any run.
 
     Raises:
         SelectionError: one of them cannot be parsed, or names an unknown statistic.

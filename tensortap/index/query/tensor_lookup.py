@@ -102,7 +102,7 @@ def tensor_rows(
     """(a code, the rows in order) of a tensor name: of all graphs that captured it, unless one is named.
 
     The code is that of the graph which captured it last. Rows of Keras' training step are not mixed with
-    those of its validation, which are the answer only where there are no others.
+    those of its validation, which are only used if there are no others.
 
     Raises:
         NotFoundError: as `tensor_codes` and `select_rows`.

@@ -33,7 +33,7 @@ def dense_column(ids: Array) -> Ints:
 
 
 def native_bins(dense: Ints, low: float, high: float) -> Binned:
-    """The native buckets between the smallest and largest used; zeros in a bucket of their own.
+    """The native buckets between the smallest and largest used; zeros in a separate bucket.
 
     Magnitudes below the smallest used one hold nothing but zeros: the zero bucket spans them all.
 

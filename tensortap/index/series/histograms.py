@@ -263,9 +263,7 @@ class _Series:
         least, most = self._range()
         low = min(least, most if high is None else high) if low is None else low
         high = max(most, low) if high is None else high
-        if (
-            not low < high
-        ):  # all values are equal, or there are none, or none is in the range that was asked for
+        if not low < high:  # all values are equal, or none is in the requested range
             low, high = low - max(abs(low) * 0.05, 0.5), high + max(abs(high) * 0.05, 0.5)
         share = np.arange(bins + 1) / bins
         edges = np.maximum.accumulate(low * (1 - share) + high * share)  # high - low might be beyond float64

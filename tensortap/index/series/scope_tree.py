@@ -38,17 +38,17 @@ def scope_rows(
     opened: Collection[str] = (),
     closed: Collection[str] = (),
 ) -> list[ScopeRow]:
-    """Rows below a scope, expanded as far as `most` rows allow: level by level, the largest scope first.
+    """Rows below a scope, expanded up to `most` rows: level by level, the largest scope first.
 
     Args:
         paths: display paths, `/` between scopes. scope: a path; empty for all.
         most: rows. Nodes right below the scope are there anyway, and not counted; beyond 40 rows there the
             smallest, or the last, are one.
-        opened, closed: paths of rows that are open, or not, whatever room there is. Ops that differ by a
+        opened, closed: paths of rows that are always expanded, or always collapsed. Ops that differ by a
             number, and scopes of one or two, are one row until they are opened.
 
     Returns:
-        Each open row, then what is in it; otherwise in the order of their last members: a scope is done
+        Each expanded row, then its content; otherwise in the order of their last members: a scope is done
         with its last one, while its first may be a constant that could run at any time.
     """
     prefix = f"{scope}/" if scope else ""

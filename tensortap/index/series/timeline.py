@@ -85,10 +85,10 @@ def timeline(
     """A statistic of the tensors below a scope, over the steps of a graph.
 
     A cell shows its worst tensor: the largest number, for `min` the smallest, for `mean` the furthest from 0.
-    Integers, and tensors whose number is the same at all steps, count only where there are no others: random
-    bits and the -1e38 of an attention's mask would hide all that happens.
-    The share of zeros is that of floating point tensors of several elements that are computed: a mean over
-    weights and inputs would hide a layer that dies.
+    Integers, and tensors whose number is the same at all steps, only count if there are no others: random
+    bits and the -1e38 of an attention's mask would hide all that happens. The share of zeros is that of
+    floating point tensors of several elements that are computed: a mean over weights and inputs would hide a
+    layer that dies.
 
     Args:
         statistic: one of `TIMELINE_STATISTICS`, of a tensor's finite elements; shares are of all of them.
@@ -181,7 +181,7 @@ def _captured(catalog: Catalog, graph: GraphIndex, graph_id: str) -> tuple[Array
 def _row_of(tensors: int, rows: list[ScopeRow]) -> Array:
     """The innermost row of each tensor, int64 [tensors]; -1 for none."""
     found = np.full(tensors, -1, np.int64)
-    for i, row in enumerate(rows):  # that stands last
+    for i, row in enumerate(rows):  # which comes last
         found[row.members] = i
     return found
 

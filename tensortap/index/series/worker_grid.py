@@ -1,4 +1,4 @@
-"""One tensor on all workers of a job: a statistic by worker and step, and who leaves the others."""
+"""One tensor on all workers of a job: a statistic by worker and step, and the workers that deviate."""
 
 from __future__ import annotations
 
@@ -80,8 +80,7 @@ def worker_grid(
         graph: only of this graph, and of those that other workers traced of the same function: each worker's
             names its own devices.
         steps: as in `history`.
-        limit: at most so many steps, evenly thinned; the first and last stay. Differences are looked for at
-            all of them.
+        limit: at most so many steps, evenly thinned; the first and last stay. All of them are compared.
 
     Raises:
         NotFoundError: no such tensor or graph. SelectionError: a bad range or statistic.
@@ -197,7 +196,7 @@ def _equal(value: Floats, median: Floats) -> Array:
 
 
 def _over_workers(value: Floats) -> tuple[Floats, Floats, Floats]:
-    """Minimum, lower median and maximum of each column, of what is not NaN."""
+    """Minimum, lower median and maximum of each column, without NaN."""
     ordered = np.sort(value, axis=0)  # NaN last
     count = np.count_nonzero(~np.isnan(value), axis=0)
     columns = np.arange(value.shape[1])

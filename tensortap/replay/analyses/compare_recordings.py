@@ -35,7 +35,8 @@ class NodeDifference:
         received: the larger `inherited`.
         there: compares this tensor with the output of the other call's node for the same inputs.
         here: the other way round.
-        given: it comes from outside the step, or from a seed. What a constant differs by is introduced.
+        given: it comes from outside the step, or from a seed. The difference of a constant counts as
+        introduced.
     """
 
     tensor: str

@@ -41,7 +41,7 @@ MOST_TRIALS = 60
 """How often the whole step is run at most."""
 _MOST_ALONE = 12  # repairs that are tried alone
 _MOST_OTHERS = 4  # further ones that are tried alone, once one helped
-_MOST_ROUNDS = 4  # each adds repairs for what the last ones let through
+_MOST_ROUNDS = 4  # each adds repairs for remaining non-finite tensors
 _HALF = ("float16", "bfloat16")
 
 
@@ -206,7 +206,7 @@ class RepairSearch:
         """(the smallest set of repairs, others that each help alone). Repairs of the first origin come first,
         because later origins mostly follow from it.
 
-        The search runs without the graph optimiser, three times as fast. What it finds is run with it; if
+        The search runs without the graph optimiser, three times as fast. Found repairs are run together; if
         that does not help there, the search begins again with it.
 
         Args:

@@ -173,7 +173,7 @@ def judge_output(
     ULP moves the result by more than that, and explains the error. *low precision*: the error is what summing
     that many terms in this dtype may give, n u (Higham, Accuracy and Stability of Numerical Algorithms, 4.2),
     at least 64 ULP, or the dtype cannot hold the number. *bug in the kernel*: none of these explains it.
-    What a mask put there is judged apart from the others; the worse of both counts.
+    Elements set by a mask are judged separately; the worse of both counts.
 
     Args:
         recorded: in its own dtype.

@@ -2,6 +2,6 @@
 node.
 
 Needs TensorFlow, but for `expression_grammar.py` and `program_lines.py`. Imports `capture` (taps and traced
-functions), `dump` (recordings) and `tf`. Begin reading at `loaded_call.py`; `comparison.py` tells whether the
-call came out as it was recorded.
+functions), `dump` (recordings) and `tf`. Begin reading at `loaded_call.py`; `comparison.py` compares the
+results with the recording.
 """

@@ -57,8 +57,8 @@ def _differing(recording: Recording, again: CallResult) -> list[str]:
 class UntappedRun:
     """A loaded call run without taps on its tensors; it runs on first use.
 
-    Where nobody reads what is between two nodes, TensorFlow merges them into one kernel, or puts one for
-    several that compute the same. Taps are read, and cost last bits where that rounds elsewhere.
+    If nothing else reads the tensor between two nodes, TensorFlow may merge them into one kernel, or replace
+    equal nodes by one. Taps are read, and cost last bits where that rounds elsewhere.
     """
 
     def __init__(self, recording: Recording, call: LoadedCall) -> None:

@@ -38,7 +38,7 @@ def types_of(node: Any) -> dict[str, tuple[int, ...]]:
 def changed_types(node: Any, target: int) -> dict[str, tuple[int, ...]] | None:
     """The dtype attributes of a node changed so that as many as possible of its floats have dtype `target`.
 
-    Some kernels want some of their inputs in float32, whatever the others are (batch normalization).
+    Some kernels need some inputs in float32, independent of the others (batch normalization).
 
     Returns:
         None if it has a kernel for no choice but its own, or nothing of it is a float of another dtype.

@@ -66,8 +66,8 @@ def override(
 def changed_names(call: LoadedCall, changes: Collection[str]) -> dict[str, str]:
     """Candidates that `override` added to a call, by name -> the tensor that each replaces.
 
-    What a change gives stands for the changed tensor. That tensor as it was, and what computes the change,
-    stand for nothing: an empty text.
+    The result of a change replaces the changed tensor. The original tensor, and the nodes that compute the
+    change, are not replaced: an empty text.
     """
     names = dict.fromkeys(changes, "")
     for (function, node, _), candidate in call.recorded.candidates.items():
@@ -106,7 +106,7 @@ def _body(name: str, read: Sequence[Any], change: Callable[..., Any], function_n
         traced = tf.function(change, autograph=False).get_concrete_function(
             *(tf.TensorSpec(each.shape, each.dtype) for each in read)
         )
-    except Exception as error:  # whatever the user's change raises while it is traced
+    except Exception as error:  # any error of the user's change during tracing
         raise InvalidValueError(f"{name} cannot be changed: {str(error).splitlines()[0][:200]}") from error
     result = traced.structured_outputs
     if not isinstance(result, tf.Tensor) or result.dtype != tensor.dtype:

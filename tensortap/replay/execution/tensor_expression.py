@@ -173,7 +173,7 @@ def value_at_step(source: Path, tensor: str) -> ValueAtStep:
     """The value of a tensor in other recordings, of the run of `source` or of one beside it.
 
     The returned function raises NotFoundError without that recording or value, and InvalidValueError if the
-    tensor has several: in a loop, one value would stand for all visits.
+    tensor has several: in a loop, one value would be used for all visits.
     """
 
     def value(step: int, run: str) -> np.ndarray[Any, Any]:

@@ -154,8 +154,8 @@ def relative_change(before: Array, after: Array) -> float:
     size, difference = np.abs(a[finite]), np.abs(a[finite] - b[finite])
     eps = float(ml_dtypes.finfo(before.dtype).eps)  # type: ignore[no-untyped-call]
     rounding = min(_ULPS * eps, _MOST_ROUNDING)
-    # Beside what a mask has put there any change of the others would look like rounding. Where no mask has,
-    # the rest is hardly ever much smaller than half of the largest.
+    # Beside the large numbers of a mask, any change of the others would look like rounding. Where no mask
+    # has, the rest is hardly ever much smaller than half of the largest.
     mask = max(MASK, float(np.max(size, initial=0.0)) / 2)
     others = (size < mask) | (difference > rounding * size)
     scale, change = (float(np.max(each[others], initial=0.0)) for each in (size, difference))

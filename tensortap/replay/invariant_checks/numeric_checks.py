@@ -84,8 +84,8 @@ def _result(rows: list[dict[str, Any]], notes: Sequence[str]) -> CheckResult:
 
 
 def variables_matching(arguments: Sequence[Argument], name: str, gradient: Array | None) -> list[int]:
-    """Numbers of the variables that a gradient may belong to: the graph only has the name of its own, which
-    others may share."""
+    """Numbers of the variables that a gradient may belong to: the graph only has its name, which others may
+    share."""
     return [
         number
         for number, argument in enumerate(arguments)
@@ -159,7 +159,7 @@ def tensors_of_kind(graph: Graph | None, kind: str) -> dict[str, str]:
     """Tensor name -> path of its variable (or empty), of all tensors of one kind.
 
     Raises:
-        NotFoundError: there is none, or the graph is not at hand.
+        NotFoundError: there is none, or the graph is unavailable.
     """
     nodes = graph.nodes if graph is not None else ()
     found = {

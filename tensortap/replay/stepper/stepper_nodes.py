@@ -97,8 +97,8 @@ _CALLS = ("While", "If", "Case", "PartitionedCall")  # their outputs are compute
 def nonfinite_origins(nodes: Sequence[StepperNode], facts: Mapping[str, TensorFacts]) -> list[str]:
     """Names of the nodes that output NaN without NaN inputs, or infinities from finite inputs.
 
-    A constant is expected as it is: an infinity that a mask holds is passed on until it becomes NaN. What the
-    call was given not finite counts if nothing originates before it.
+    A constant is expected as it is: an infinity that a mask holds is passed on until it becomes NaN.
+    Non-finite arguments of the call count if nothing originates before them.
 
     Args:
         nodes: in topological order.
@@ -112,7 +112,7 @@ def nonfinite_origins(nodes: Sequence[StepperNode], facts: Mapping[str, TensorFa
         known = [each for each in inputs if each is not None]
         if inputs and len(known) == len(inputs):
             is_origin = any(_is_origin(each, known) for each in bad)
-        else:  # an argument, a variable, a list of tensors: they hold what was put into them
+        else:  # an argument, a variable, a list of tensors: they contain their inputs
             is_origin = not found
         if is_origin:
             found.append(node.name)
