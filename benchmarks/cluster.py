@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -27,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _browser import chromium
 from _table import print_table
 
 from tensortap.compact.compactor import compact_run
@@ -201,33 +201,38 @@ def ask_rules(environment: dict[str, str], name: str, *options: str) -> list[str
 
 
 def ask_page(environment: dict[str, str]) -> list[list[str]]:
-    """`tensortap serve` on the bucket: when its run is read whole, and when its problems name the drift."""
-    command = [sys.executable, "-m", "tensortap", "serve", f"s3://{BUCKET}/logs", "--port", "6199"]
-    start = time.perf_counter()
-    rows = []
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as server:
-        try:
-            run = _awaited(lambda: _whole_run(6199))
-            rows.append(shown("served, all snapshots are there", time.perf_counter() - start, 0))
-            _awaited(lambda: "ReplicaDrift" in json.dumps(_get(6199, f"/api/runs/{run}/findings")))
-            rows.append(shown("served, the drift is among the problems", time.perf_counter() - start, 0))
-        finally:
-            server.kill()
+    """`tensortap serve` on the bucket, and Chromium: when the page lists the run and names the drift."""
+    command = [
+        sys.executable,
+        "-m",
+        "tensortap",
+        "serve",
+        f"s3://{BUCKET}/logs",
+        "--port",
+        "6199",
+        "--no-token",
+    ]
+    with chromium() as browser:
+        page = browser.new_page()
+        start = time.perf_counter()
+        with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as server:
+            try:
+                _awaited(lambda: _opens(page))
+                page.get_by_text("dense_4").first.wait_for(timeout=120_000)
+                rows = [shown("page, nothing cached: the graph", time.perf_counter() - start, 0)]
+                page.get_by_text(f"from step {DRIFT_STEP} on").first.wait_for(timeout=120_000)
+                rows.append(shown("page, nothing cached: the drift", time.perf_counter() - start, 0))
+            finally:
+                server.kill()
     return rows
 
 
-def _whole_run(port: int) -> str | None:
-    found = _get(port, "/api/runs")
-    runs = found["runs"] if isinstance(found, dict) else []
-    return runs[0]["id"] if runs and runs[0]["snapshots"] and not found.get("reading") else None
-
-
-def _get(port: int, path: str) -> Any:
+def _opens(page: Any) -> bool:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
-            return json.load(answer)
-    except (OSError, ValueError):
-        return None
+        page.goto("http://127.0.0.1:6199")
+    except Exception:  # the server is not there yet
+        return False
+    return True
 
 
 def _awaited(ask: Callable[[], Any]) -> Any:

@@ -71,6 +71,8 @@ def _answer(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], j
         while not _HERE.acquire(timeout=_LOOK):
             job.advance(0, 0, "waiting for another analysis")
         try:
+            for run in runs:
+                run.wait_for_rows(job.advance)
             return run_task(what, runs, options, job.advance)
         finally:
             _HERE.release()

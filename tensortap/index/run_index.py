@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.core.errors import DamagedError, DeniedError, NotFoundError, TensortapError
+from tensortap.core.progress import Advance
 from tensortap.core.text import counted
 from tensortap.dump.format.layout import COMPACT
 from tensortap.dump.format.run_files import WorkerInfo
@@ -35,6 +36,7 @@ from .worker_follower import WorkerFollower, WorkerStatus
 
 _LOG = logging.getLogger(__name__)
 
+_LOOK = 0.02  # s between two looks whether rows are read
 _MOST_LOST = 100  # values that are noted as damaged
 SETTLE_SECONDS = 2.0  # the coarsest time stamps of common file systems (FAT)
 
@@ -111,6 +113,7 @@ class RunIndex:
         self.events = RunEvents(path)
         self._positions: dict[str, TailPosition] = {}  # where the saved index ends
         self._compacted: CompactedRun | None = None  # where the statistics files are not here
+        self._reads_rows = False
         self._reader: RunReader | None = None
         self._shelf: GraphCache | None = None
         self._followers: dict[str, WorkerFollower] = {}
@@ -278,7 +281,11 @@ class RunIndex:
             raise RunReplacedError(self.name)
         unread, reading = compacted.unread(), self._shared.reading
         if unread and reading is not None and not compacted.is_stale:
-            reading.read_parts(self.path, compacted, unread)
+            self._reads_rows = True
+            try:
+                reading.read_parts(self.path, compacted, unread)
+            finally:
+                self._reads_rows = False
         elif unread:
             with suppress(DamagedError):
                 unread[0].read()
@@ -331,6 +338,13 @@ class RunIndex:
         elif position is not None:
             follower.resume(position)
         return follower
+
+    def wait_for_rows(self, advance: Advance) -> None:
+        """Returns when no other thread reads the rows of a compacted run: who needs all of them would read
+        them a second time. `advance` may raise to stop waiting."""
+        while self._reads_rows:
+            advance(*self.progress(), "reading")
+            time.sleep(_LOOK)
 
     def progress(self) -> tuple[int, int]:
         """Bytes of statistics that were read, and that there are."""
