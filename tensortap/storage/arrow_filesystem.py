@@ -10,7 +10,7 @@ import io
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -44,15 +44,25 @@ class ArrowBucket:
         return _info(found)
 
     def ls(self, place: str, detail: bool = True) -> list[dict[str, Any]]:
-        """The same of all that is in a folder; of a file, its own."""
-        selector = import_module("pyarrow.fs").FileSelector(place)
+        """The same of all that is in a folder; of a file, its own.
+
+        pyarrow lists only those folders of Google Cloud Storage that have an object of their own, which few
+        programs write. There all files below are listed.
+        """
+        recursive = self.protocol == ("gs",)
+        selector = import_module("pyarrow.fs").FileSelector(place, recursive=recursive)
         try:
-            return [_info(found) for found in self._fs.get_file_info(selector)]
+            found = self._fs.get_file_info(selector)
         except OSError:
-            found = self.info(place)
-            if found["type"] == "directory":
+            about = self.info(place)
+            if about["type"] == "directory":
                 raise
-            return [found]
+            return [about]
+        if not recursive:
+            return [_info(each) for each in found]
+        if not found and (about := self.info(place))["type"] != "directory":
+            return [about]
+        return list(_children(place, found).values())
 
     def cat_file(self, place: str, start: int, end: int) -> bytes:
         """The bytes of a file from `start` to `end`."""
@@ -132,6 +142,16 @@ def _azure(fs: Any, account: str) -> Any:
     """As `AZURE_STORAGE_ACCOUNT_KEY` or the account's login says."""
     key = os.environ.get("AZURE_STORAGE_ACCOUNT_KEY")
     return fs.AzureFileSystem(account_name=account, **({"account_key": key} if key else {}))
+
+
+def _children(place: str, below: Sequence[Any]) -> dict[str, dict[str, Any]]:
+    """What is directly in a folder, by name, from all that is below it."""
+    children: dict[str, dict[str, Any]] = {}
+    for found in below:
+        name, _, rest = found.path.removeprefix(f"{place.rstrip('/')}/").partition("/")
+        folder = {"name": f"{place.rstrip('/')}/{name}", "type": "directory", "size": None}
+        children[name] = folder if rest else _info(found)
+    return children
 
 
 def _info(found: Any) -> dict[str, Any]:

@@ -56,6 +56,49 @@ def test_a_plain_install_reads_and_writes_s3(tmp_path: Path) -> None:
     ]
 
 
+GOOGLE_SERVER = """
+import sys
+from gcp_storage_emulator.server import create_server
+
+server = create_server("127.0.0.1", 0, in_memory=True, default_bucket="bucket")
+server.start()
+print(server._api._httpd.server_port, flush=True)
+sys.stdin.read()
+"""
+GOOGLE_PROGRAM = """
+import sys
+sys.modules.update(dict.fromkeys(("fsspec", "fsspec.core", "gcsfs"), None))
+import numpy as np
+import tensortap
+from tensortap.storage.filesystem import scan
+from tensortap.storage.uri import path_of
+
+with tensortap.DumpWriter("gs://bucket/logs", "r") as writer:
+    for step in range(3):
+        writer.log("big", np.arange(50_000, dtype=np.float32) + step, step=step)
+run = tensortap.open("gs://bucket/logs").runs["r"]
+found = scan(path_of("gs://bucket/logs/r"))
+print(run.tensor("big", step=2)[:3].tolist(), sorted((e.is_folder, e.name[:8]) for e in found)[0])
+"""
+
+
+def test_a_plain_install_reads_and_writes_google_cloud_storage(tmp_path: Path) -> None:
+    """GIVEN an emulator without objects for folders WHEN a run is written THEN its folders are listed."""
+    pytest.importorskip("gcp_storage_emulator")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", GOOGLE_SERVER], text=True, **pipes
+    ) as server:
+        assert server.stdout is not None
+        host = f"http://localhost:{server.stdout.readline().strip()}"
+        environment = {**os.environ, "STORAGE_EMULATOR_HOST": host, "TENSORTAP_SPOOL": str(tmp_path)}
+        done = subprocess.run(
+            [sys.executable, "-c", GOOGLE_PROGRAM], env=environment, capture_output=True, text=True
+        )
+        server.kill()
+    assert done.stdout.splitlines()[0] == "[2.0, 3.0, 4.0] (False, 'run.json')", done.stderr
+
+
 @pytest.mark.parametrize(
     ("address", "place"),
     [
