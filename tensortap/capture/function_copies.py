@@ -22,7 +22,7 @@ from .exact.side_effects import MUTED
 from .exact.variable_snapshot import SnapshotReader, changed_bytes
 from .instrument.device_summary import can_summarize
 from .instrument.random_streams import RandomStreams
-from .instrument.receivers import PendingRecording, StepReceiver
+from .instrument.receivers import PendingRecording, StepReceiver, most_visits
 from .instrument.tapped_function import InstrumentedFunction, check_memory
 from .tracing.candidate import Candidate
 from .tracing.layer_tracker import LayerTracker
@@ -81,7 +81,7 @@ class FunctionCopies:
         self._tracker, self._lock = tracker, lock
         self._traced: dict[str, TracedRoot] = {}
         self._copies: dict[
-            tuple[str, frozenset[Place], frozenset[Place], bool, bool], InstrumentedFunction
+            tuple[str, frozenset[Place], frozenset[Place], bool, bool, bool], InstrumentedFunction
         ] = {}
         self._by_kind: dict[_Key, TappedCopy | None] = {}  # of calls
         self._state: dict[str, SnapshotReader] = {}
@@ -189,7 +189,9 @@ class FunctionCopies:
         chosen |= drawn.keys()
         summarized = _summarized(traced, chosen, around, [step.possible_watches for step in around])
         check_memory(_moved(traced, chosen - summarized), 0)
-        return InstrumentedFunction(traced, chosen, (), drawn, summarized=summarized, switched=True)
+        return InstrumentedFunction(
+            traced, chosen, (), drawn, summarized=summarized, switched=True, strided=not drawn
+        )
 
     # The copy for watched steps
 
@@ -282,11 +284,18 @@ class FunctionCopies:
     ) -> InstrumentedFunction:
         """The copy that catches these tensors; watches that choose the same share one."""
         summarized = _summarized(traced, chosen, steps, [step.watches for step in steps])
-        key = traced.root, chosen, summarized, exact, bool(drawn)
+        strided = not exact and not drawn and most_visits(steps) is not None
+        key = traced.root, chosen, summarized, exact, bool(drawn), strided
         if key not in self._copies:
             check_memory(_moved(traced, chosen - summarized), 0 if exact else changed_bytes(traced))
             self._copies[key] = InstrumentedFunction(
-                traced, chosen, MUTED if exact else (), drawn, summarized=summarized, shadow=exact
+                traced,
+                chosen,
+                MUTED if exact else (),
+                drawn,
+                summarized=summarized,
+                shadow=exact,
+                strided=strided,
             )
         return self._copies[key]
 

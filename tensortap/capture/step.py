@@ -103,6 +103,11 @@ class Step:
         return bool(self.watches) or self.records
 
     @property
+    def visits(self) -> int | None:
+        """How many iterations of a loop it stores at most; None: each is needed."""
+        return None if self.records else self.watched.visits
+
+    @property
     def exact(self) -> bool:
         """Whether the original function must make the step, and a shadow of it be captured."""
         return self._state.options.exact

@@ -64,7 +64,7 @@ def _unsupported(what: str) -> UnsupportedTensorFlowError:
 
 
 with imported_from_tensorflow():
-    from tensorflow.core.framework import function_pb2, types_pb2
+    from tensorflow.core.framework import function_pb2, node_def_pb2, types_pb2
     from tensorflow.python.autograph.pyct import origin_info
     from tensorflow.python.eager import context, execute, record
     from tensorflow.python.framework import (
@@ -160,6 +160,13 @@ def copied(definition: FunctionDef, name: str) -> FunctionDef:
     copy = function_pb2.FunctionDef()
     copy.CopyFrom(definition)
     copy.signature.name = name
+    return copy
+
+
+def copied_node(node: NodeDef) -> NodeDef:
+    """A copy of a node."""
+    copy = node_def_pb2.NodeDef()
+    copy.CopyFrom(node)
     return copy
 
 

@@ -162,6 +162,8 @@ class DrawingShadow:
 class _DrawCollector:
     """Receives the random numbers of the step, for the shadow and for recordings."""
 
+    visits = None  # all iterations of a loop
+
     def __init__(self, values: RandomDrawValues, receiver: DrawReceiver) -> None:
         self.values = values
         self.failure: Exception | None = None

@@ -8,6 +8,7 @@ graph.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -22,9 +23,11 @@ from ..tracing.traced_function import Place, TracedRoot
 from .device_summary import add_summary
 from .grappler_duplicates import DUPLICATE, Duplicates
 from .liveness import Liveness, Stages
+from .loop_stride import LOOPS, SharedDraws, can_stride, captured_outputs, divide
 from .tap_queues import (
     MARK,
     IterationCounter,
+    LoopStride,
     Route,
     Tapped,
     TapQueue,
@@ -41,7 +44,6 @@ _STATEFUL = {
     "StatelessIf": "If",
     "StatelessCase": "Case",
 }
-_LOOPS = ("While", "StatelessWhile")
 
 # Copies are made a call site at a time, so that two calls of one function fill two queues, whatever order
 # they run in. Deeply nested repeated calls would make that exponential; from here on calls share a copy.
@@ -65,6 +67,7 @@ class Rewritten:
     outputs: list[Tapped] = field(default_factory=list)
     queues: list[TapQueue] = field(default_factory=list)
     counters: list[IterationCounter] = field(default_factory=list)
+    strides: list[LoopStride] = field(default_factory=list)
     switch: TapSwitch | None = None
     registered: list[str] = field(default_factory=list)
     out_of_reach: list[Place] = field(default_factory=list)
@@ -81,9 +84,9 @@ class Rewritten:
             shared.destroy()
 
     @property
-    def shared(self) -> list[TapQueue | IterationCounter | TapSwitch]:
+    def shared(self) -> list[TapQueue | IterationCounter | LoopStride | TapSwitch]:
         """Resources that the graph and eager code share."""
-        return [*self.queues, *self.counters, *([self.switch] if self.switch else [])]
+        return [*self.queues, *self.counters, *self.strides, *([self.switch] if self.switch else [])]
 
 
 def rewrite(
@@ -95,6 +98,7 @@ def rewrite(
     summarized: Collection[Place] = (),
     switched: bool = False,
     shadow: bool = False,
+    strided: bool = False,
 ) -> Rewritten:
     """Creates and registers copies that output the selected tensors. Registered functions that have none, nor
     muted ops, and call none that has, are not copied.
@@ -106,9 +110,17 @@ def rewrite(
         summarized: tensors of which only the summary leaves the function.
         switched: the queues are filled only while `Rewritten.switch` is on.
         shadow: the copy does not make the step, so that its last bits do not matter.
+        strided: a call may capture some iterations of loops only (`Rewritten.strides`).
     """
     rewriter = _Rewriter(
-        traced, frozenset(chosen), frozenset(muted), held or {}, frozenset(summarized), switched, shadow
+        traced,
+        frozenset(chosen),
+        frozenset(muted),
+        held or {},
+        frozenset(summarized),
+        switched,
+        shadow,
+        strided,
     )
     return rewriter.run()
 
@@ -118,7 +130,8 @@ class _Site:
     """A call site of a function.
 
     `looped`: in a loop; `clock`: that of the innermost loop's body; `branched`: in a branch of that body,
-    which does not run in each iteration. `route`: the calls that lead to it.
+    which does not run in each iteration. `route`: the calls that lead to it. `stride`: that of the loop
+    around it; `in_condition`: it belongs to the loop's condition.
     """
 
     role: Role = "root"
@@ -127,15 +140,21 @@ class _Site:
     counter: IterationCounter | None = None
     branched: bool = False
     route: Route = ()
+    stride: LoopStride | None = None
+    in_condition: bool = False
 
-    def of_callee(self, node: internals.NodeDef, callee: Callee, counter: IterationCounter) -> _Site:
-        """The call site of a node that calls another function; `clock` is for the body if it is a loop."""
+    def of_callee(
+        self, node: internals.NodeDef, callee: Callee, counter: IterationCounter, stride: LoopStride | None
+    ) -> _Site:
+        """The call site of a node that calls another function; `counter` is for the body if it is a loop,
+        `stride` for both."""
         compiled, role = self.compiled or must_compile(node.attr), callee.role
         route = (*self.route, (str(node.name), callee.function))
-        if node.op in _LOOPS:
-            return _Site(role, compiled, True, counter if role == "body" else None, route=route)
+        if node.op in LOOPS:
+            counter_of = counter if role == "body" else None
+            return _Site(role, compiled, True, counter_of, False, route, stride, role == "cond")
         branched = self.counter is not None and (self.branched or role != "call")
-        return _Site(role, compiled, self.looped, self.counter, branched, route)
+        return replace(self, role=role, compiled=compiled, branched=branched, route=route)
 
 
 class _Rewriter:
@@ -148,8 +167,9 @@ class _Rewriter:
         summarized: frozenset[Place],
         switched: bool,
         shadow: bool,
+        strided: bool,
     ) -> None:
-        self._muted, self._held, self._is_shadow = muted, held, shadow
+        self._muted, self._held, self._is_shadow, self._strided = muted, held, shadow, strided
         self._summarized = summarized - held.keys()
         self._functions = traced.functions
         self._root = traced.root
@@ -165,6 +185,14 @@ class _Rewriter:
         self._ranks: dict[str, int] = {}
         self._run_anyway: set[str] = set()  # names of nodes that some call runs without taps
         self._copied: set[str] = set()
+        self._draws = SharedDraws(self._tag)
+        self._captured: dict[str, dict[str, str]] = {}  # by copy: `captured_outputs` of its loops
+        self._calls = Counter(
+            callee.function
+            for function in self._functions.values()
+            for node in function.definition.node_def
+            for callee in callees(node)
+        )
         self._leads_to_chosen = cache(self._find_chosen)
 
     def run(self) -> Rewritten:
@@ -177,7 +205,7 @@ class _Rewriter:
             result.only_for_taps -= {node.name for node in self._functions[uncopied].definition.node_def}
         for shared in result.shared:
             shared.open()
-        for definition in [*self._branches, *self._definitions]:
+        for definition in [*self._draws.definitions, *self._branches, *self._definitions]:
             internals.register_function(definition)
             result.registered.append(definition.signature.name)
         return result
@@ -227,7 +255,12 @@ class _Rewriter:
                 for item, reference in tapped
                 if item.place not in disturbing
             ]
+        captured = self._captured.get(name, {})
+        for node in definition.node_def if captured else ():
+            if node.name not in needed.live and not node.name.startswith(f"{MARK}/"):
+                node.input[:] = [captured.get(source, source) for source in node.input]
         nodes = [reference.split(":")[0] for _, reference in tapped]
+        tapped = [(item, captured.get(reference, reference)) for item, reference in tapped]
         tapped = self._summarize(function, definition, tapped)
         nodes_of = {reference: node for (_, reference), node in zip(tapped, nodes, strict=True)}
         self._result.compiled |= compiled
@@ -287,7 +320,7 @@ class _Rewriter:
     ) -> list[tuple[Tapped, str]]:
         """Points the calls of a copy at copies; returns the outputs that they gained."""
         gained: list[tuple[Tapped, str]] = []
-        for node in definition.node_def:
+        for node in list(definition.node_def):
             chosen = [callee for callee in callees(node) if self._reaches(callee.function)]
             if not chosen or not needed.may_run(node.name):
                 continue
@@ -298,15 +331,57 @@ class _Rewriter:
                 continue
             used = needed.used_outputs(node)
             counter = IterationCounter(f"{definition.signature.name}_{node.name}_clock")
-            for callee in chosen:
-                inside = site.of_callee(node, callee, counter)
+            loop, stride = internals.copied_node(node), self._stride_of(definition, node, needed, site)
+            for callee in callees(node) if stride else chosen:
+                inside = site.of_callee(node, callee, counter, stride)
                 gained += self._redirect(node, callee, used, inside)
             if node.name not in needed.live and not site.compiled:
                 node.input[:] = [duplicates.readable(source) for source in node.input]
             if not site.compiled:
                 node.op = _STATEFUL.get(node.op, node.op)
-                keep_alive(definition, node.name)
+                if stride is None:
+                    keep_alive(definition, node.name)
+                else:
+                    self._add_stride(definition, node, loop, stride)
         return gained
+
+    def _stride_of(
+        self, definition: internals.FunctionDef, node: internals.NodeDef, needed: Liveness, site: _Site
+    ) -> LoopStride | None:
+        """The stride of a loop; None for other nodes, and where each iteration must be captured."""
+        if not self._strided or node.op not in LOOPS or site.looped or site.compiled:
+            return None
+        once = node.name in needed.live and all(self._calls[function] == 1 for _, function in site.route)
+        shares = self._result.switch is not None
+        if not once or not can_stride(node, self._functions, self._calls, shares=shares):
+            return None
+        stride = LoopStride(f"{definition.signature.name}_{node.name}_stride")
+        self._result.strides.append(stride)
+        return stride
+
+    def _add_stride(
+        self,
+        definition: internals.FunctionDef,
+        node: internals.NodeDef,
+        loop: internals.NodeDef,
+        stride: LoopStride,
+    ) -> None:
+        made = {definition.signature.name: definition for definition in self._definitions}
+        tapped = {callee.role: made[callee.function] for callee in callees(node)}
+        plain = {}
+        for callee in callees(loop):
+            function = self._functions[callee.function]
+            self._shared.pop((function.name, False), None)
+            plain[callee.role] = internals.copied(
+                function.definition, f"{tapped[callee.role].signature.name}_off"
+            )
+            for copy in (tapped[callee.role], plain[callee.role]):
+                self._draws.share(function, copy)
+        switched = self._result.switch is not None
+        self._definitions += divide(stride, definition, node, loop, tapped, plain, switched=switched)
+        if switched:
+            self._definitions += plain.values()
+            self._captured.setdefault(definition.signature.name, {}).update(captured_outputs(node))
 
     def _redirect(
         self,
@@ -319,7 +394,7 @@ class _Rewriter:
         needed = Liveness(function, self._functions, used)
         name, outputs = self._copy(function, needed, inside)
         callee.reference.name = name
-        if node.op in _LOOPS:
+        if node.op in LOOPS:
             # One iteration at a time, so that entries arrive in order.
             node.attr["parallel_iterations"].i = 1
         if not outputs:
@@ -362,6 +437,8 @@ class _Rewriter:
                 rank,
                 site.looped,
                 counter,
+                site.stride,
+                site.in_condition,
             )
             references = [reference for _, reference in group]
             self._branches += queue.add_nodes(definition, f"{MARK}/{number}", references, self._result.switch)

@@ -51,6 +51,10 @@ class StepReceiver(Protocol):
         """The tap's watches that select this step."""
 
     @property
+    def visits(self) -> int | None:
+        """How many iterations of a loop the step stores at most; None: each is needed."""
+
+    @property
     def exact(self) -> bool:
         """Whether the original function must make the step, and a shadow of it be captured."""
 
@@ -109,6 +113,11 @@ class CallReceiver(Receiver):
         self._way = way
         self._pending = [recording for recording in pending if recording.draws]
 
+    @property
+    def visits(self) -> int | None:
+        """How many iterations of a loop the steps need; None: all."""
+        return most_visits(self._steps)
+
     def expect_draws(self, tapped: bool) -> None:
         """Whether the current call has taps that deliver draws to recordings."""
         for recording in self._pending:
@@ -131,3 +140,9 @@ class CallReceiver(Receiver):
             step.warnings.function_failed(
                 self._traced.root, "ran, but not all of its tensors could be read", error
             )
+
+
+def most_visits(steps: Sequence[StepReceiver]) -> int | None:
+    """The most iterations of a loop that one of the steps needs; None: all."""
+    visits = [step.visits for step in steps if step.visits is not None]
+    return max(visits) if len(visits) == len(steps) else None

@@ -113,6 +113,80 @@ class IterationCounter:
         return f"{prefix}/clock:resource:0"
 
 
+class LoopStride:
+    """The iterations of a loop that a call captures: 0, k, 2k, … and the last one.
+
+    They are chosen before the loop runs, from its length in the previous captured call. The first such call
+    captures all iterations.
+
+    Args:
+        name: unique in the process.
+
+    Attributes:
+        length: iterations of the latest captured call.
+        counter: shares them with the graph.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.length = 0
+        self.counter = IterationCounter(f"{name}_length")
+        self._expected = 0
+        self._plan = 0, -1  # interval, last iteration; interval 0: the taps are off
+
+    @cached_property
+    def _handle(self) -> Any:
+        with tf.device(HOST):
+            return tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[2], shared_name=self.name)
+
+    def open(self) -> None:
+        """Creates what graph and eager code share. Must happen before the function runs."""
+        self.counter.open()
+        self._assign(*self._plan)
+
+    def destroy(self) -> None:
+        internals.destroy_queue(self._handle)
+        self.counter.destroy()
+
+    def begin(self, visits: int | None) -> None:
+        """Chooses the iterations that the next call captures: at most `visits`, if the loop is as long as
+        before; None: all."""
+        interval = 1
+        while visits is not None and -(-self._expected // interval) + 2 * (interval > 1) > visits:
+            interval *= 2
+        self._change(interval, -1 if interval == 1 else self._expected - 1)
+
+    def turn_off(self) -> None:
+        """The next call captures nothing."""
+        self._change(0, -1)
+
+    def end(self) -> None:
+        """The call ended."""
+        self.length = self.counter.take()
+        self._expected = self.length or self._expected
+
+    @property
+    def captures_all(self) -> bool:
+        return self._plan[0] == 1
+
+    def iteration(self, run: int) -> int:
+        """The iteration of a run of the tapped body."""
+        interval, last = self._plan
+        runs = -(-last // interval)  # before the last iteration
+        if last < 0 or run < runs:
+            return run * interval
+        return last if run == runs else (run - (last % interval > 0)) * interval
+
+    def _change(self, interval: int, last: int) -> None:
+        if (interval, last) != self._plan:
+            self._assign(interval, last)
+
+    def _assign(self, interval: int, last: int) -> None:
+        with tf.device(HOST):
+            tf.raw_ops.AssignVariableOp(resource=self._handle, value=tf.constant([interval, last], tf.int64))
+        self._plan = interval, last
+
+
 class TapSwitch:
     """Turns the taps of a copy on and off between calls, so that one copy can run at every step.
 
@@ -197,7 +271,9 @@ class TapQueue:
         tapped: what one entry holds.
         rank: position of the tapped call among the calls of the same function.
         looped: whether it may be filled many times in one call.
-        clock: numbers the iterations of the loop around a branch; each entry ends with its iteration.
+        counter: numbers the iterations of the loop around a branch; each entry ends with its iteration.
+        stride: of the loop around it, if some iterations do not fill it.
+        in_condition: it belongs to the condition of this loop.
     """
 
     name: str
@@ -205,6 +281,8 @@ class TapQueue:
     rank: int
     looped: bool
     counter: IterationCounter | None = None
+    stride: LoopStride | None = None
+    in_condition: bool = False
     _dtypes: list[Any] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -43,6 +43,10 @@ TapValues = list[TappedVisit]
 class Receiver(Protocol):
     """Takes the tapped values of a call. Neither method may raise."""
 
+    @property
+    def visits(self) -> int | None:
+        """How many iterations of a loop it needs; None: all."""
+
     def take(self, values: TapValues) -> None: ...
 
     def failed(self, error: Exception) -> None:
@@ -71,7 +75,7 @@ class InstrumentedFunction:
     Args:
         chosen: the selected tensors; also an attribute.
         muted: op types that do nothing in the copies.
-        held, summarized, switched, shadow: see `rewrite`.
+        held, summarized, switched, shadow, strided: see `rewrite`.
 
     Not for two threads at once: the queues are shared by all calls of the copy, so calls are serialised.
     """
@@ -86,15 +90,24 @@ class InstrumentedFunction:
         summarized: Collection[Place] = (),
         switched: bool = False,
         shadow: bool = False,
+        strided: bool = False,
     ) -> None:
         self.chosen = frozenset(chosen)
         self._rewritten = rewrite(
-            traced, chosen, muted, held, summarized=summarized, switched=switched, shadow=shadow
+            traced,
+            chosen,
+            muted,
+            held,
+            summarized=summarized,
+            switched=switched,
+            shadow=shadow,
+            strided=strided,
         )
         self._name = self._rewritten.name.encode()
         self._lock = threading.RLock()
         self._has_run = self._discarded = False
-        self._iterations: dict[TapQueue, int] = {}  # of branches in loops: the next one
+        self._runs: dict[TapQueue, int] = {}  # entries that were read in this call
+        self._iterations: dict[TapQueue, int] = {}  # the next one
         paths: dict[str, set[int]] = {}
         for queue in self._rewritten.queues:
             paths.setdefault(queue.tapped[0].place[0], set()).add(queue.rank)
@@ -127,6 +140,8 @@ class InstrumentedFunction:
         """
         with self._lock:
             self._turn(True)
+            for stride in self._rewritten.strides:
+                stride.begin(receiver.visits)
             with self._emptying_queues(receiver):
                 outputs, extra = self._run(run, inputs, num_outputs)
         if extra:
@@ -137,6 +152,8 @@ class InstrumentedFunction:
         """Runs the copy with its taps switched off; returns and raises as `call`."""
         with self._lock:
             self._turn(False)
+            for stride in self._rewritten.strides:
+                stride.turn_off()
             return self._run(run, inputs, num_outputs)[0]
 
     def _turn(self, on: bool) -> None:
@@ -192,14 +209,23 @@ class InstrumentedFunction:
             ended.set()
             if pump.ident is not None:
                 pump.join()
-            _deliver(receiver, lambda: [*self._in_order(self._rewritten.queues), *self._end_counters()])
+            _deliver(receiver, self._read_all)
 
     def _pump(self, receiver: Receiver, ended: threading.Event) -> None:
         wait = _PUMP_AFTER_SECONDS
         while not ended.wait(wait):
             wait = _PUMP_EVERY_SECONDS
             for queue in self._pumped:
+                if queue.stride is not None and not queue.stride.captures_all:
+                    continue  # where the condition ends is known when the loop has ended
                 _deliver(receiver, lambda queue=queue: self._in_order([queue]))  # type: ignore[misc]
+
+    def _read_all(self) -> TapValues:
+        """What still waits when the call has ended, and how often nodes did not run after that."""
+        with internals.not_recorded():
+            for stride in self._rewritten.strides:
+                stride.end()
+        return [*self._in_order(self._rewritten.queues), *self._end_iterations()]
 
     def _in_order(self, queues: Sequence[TapQueue]) -> TapValues:
         """All that waits in the queues: by iteration, then by call, then in graph order."""
@@ -217,25 +243,33 @@ class InstrumentedFunction:
 
     def _numbered(self, queue: TapQueue) -> Iterator[tuple[int, list[Array | DeviceSummary], int]]:
         """(iteration, arrays, iterations skipped before) of each entry that waits."""
-        for number, (arrays, count) in enumerate(queue.take()):
-            if queue.counter is None:
-                yield number, arrays, 0
-                continue
-            iteration = count - 1
+        entries = queue.take()
+        first = self._runs.get(queue, 0)
+        self._runs[queue] = first + len(entries)
+        for number, (arrays, count) in enumerate(entries, first):
+            iteration = number if queue.counter is None else count - 1
+            if queue.stride is not None:
+                iteration = queue.stride.iteration(iteration)
+                if queue.in_condition and not queue.stride.captures_all:
+                    iteration = min(iteration, queue.stride.length)
             skipped = max(iteration - self._iterations.get(queue, 0), 0)
             self._iterations[queue] = iteration + 1
             yield iteration, arrays, skipped
 
-    def _end_counters(self) -> TapValues:
-        """The iterations after the last one in which a branch was taken; the next call begins at 0 again."""
+    def _end_iterations(self) -> TapValues:
+        """The iterations after the last one that was captured; the next call begins at 0 again."""
         with internals.not_recorded():
             counts = {counter: counter.take() for counter in self._rewritten.counters}
-        begun, self._iterations = self._iterations, {}
-        return [
-            TappedVisit(queue.places, None, counts[queue.counter] - begun.get(queue, 0))
-            for queue in self._rewritten.queues
-            if queue.counter is not None and counts[queue.counter] > begun.get(queue, 0)
-        ]
+        begun, self._iterations, self._runs = self._iterations, {}, {}
+        visits: TapValues = []
+        for queue in self._rewritten.queues:
+            if queue.stride is not None:
+                count = queue.stride.length
+            else:
+                count = 0 if queue.counter is None else counts[queue.counter]
+            if count > begun.get(queue, 0):
+                visits.append(TappedVisit(queue.places, None, count - begun.get(queue, 0)))
+        return visits
 
     def discard(self) -> None:
         """Takes the copies out of TensorFlow again."""

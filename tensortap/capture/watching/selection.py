@@ -71,6 +71,11 @@ class StepWatches:
     def all(self) -> tuple[Watch, ...]:
         return tuple(dict.fromkeys((*self.written, *self.examined, *self.held)))
 
+    @cached_property
+    def visits(self) -> int | None:
+        """How many visits of a step are stored at most; None: all of them are needed."""
+        return None if self.examined or self.held else _most_visits(self.written)
+
     def select(self, candidate: Candidate) -> Selected | None:
         """How a tensor is stored; None if no watch selects it.
 
@@ -111,7 +116,7 @@ class StepWatches:
 def _most_visits(watches: Sequence[Watch]) -> int | None:
     """The largest number of visits that one of them stores; None: all."""
     visits = [watch.visits for watch in watches if watch.visits is not None]
-    return max(visits) if len(visits) == len(watches) else None
+    return max(visits, default=None) if len(visits) == len(watches) else None
 
 
 def _most(watches: Sequence[Watch]) -> KeepSpec | None:

@@ -34,7 +34,7 @@ _FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", 
 # them.
 BOOKKEEPING = frozenset({"Const", "NoOp", "Placeholder", "PlaceholderWithDefault", "_Arg", "VarHandleOp"})
 DEFAULT_STEPS = every(10)  # this very object means that steps= was not given
-DEFAULT_VISITS = 32  # of a tensor in a step: loops run hundreds of iterations, but few are checked
+DEFAULT_VISITS = 16  # of a tensor in a step: loops run hundreds of iterations, but few are checked
 
 
 MAX_TEXT = 4 << 20  # characters of a watch.json
@@ -73,7 +73,7 @@ class Watch:
         sample: store at most this number of elements of a value, evenly spaced, or a `Sample`. The summary
             covers the whole tensor.
         visits: maximum number of stored visits (loop iterations) of a tensor per step: the first, the last,
-            every k-th, and the first with a NaN or infinity. None: all.
+            every k-th, and the first captured one with a NaN or infinity. None: all.
 
     Constants are skipped unless `nodes` or `ops` selects them. `Watch(…) | Watch(…)` captures the union,
     each with its own steps and `keep`.

@@ -189,6 +189,8 @@ class LoadedCall:
 class _Receiver:
     """Collects the captured tensors of a run, and counts their visits."""
 
+    visits = None  # all iterations of a loop
+
     def __init__(self, candidates: Mapping[Place, Candidate]) -> None:
         self._candidates = candidates
         self._visits: dict[Place, int] = {}

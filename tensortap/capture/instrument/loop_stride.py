@@ -1,0 +1,313 @@
+"""Loops of which a step captures some iterations only; the others run the loop's own body.
+
+    n = 0
+    while condition: tapped body; n += 1
+        while condition and iteration n is not captured: body; n += 1
+
+These two replace the `While` node. In a copy that runs at every step (`TapSwitch`), the loop itself follows
+them, and makes all iterations while the taps are off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tensortap.tf import internals
+from tensortap.tf.function_library import TracedFunction
+from tensortap.tf.random_ops import has_own_stream
+from tensortap.tfproto.function_calls import Role, callees
+
+from .tap_queues import HOST, MARK, LoopStride, keep_alive
+
+LOOPS = ("While", "StatelessWhile")
+
+_ADDED = ("iteration", "interval", "last")  # loop variables
+
+
+def divide(
+    stride: LoopStride,
+    definition: internals.FunctionDef,
+    node: internals.NodeDef,
+    loop: internals.NodeDef,
+    tapped: Mapping[Role, internals.FunctionDef],
+    plain: Mapping[Role, internals.FunctionDef],
+    *,
+    switched: bool,
+) -> list[internals.FunctionDef]:
+    """Divides a loop.
+
+    Args:
+        node: the loop that calls the tapped functions, in the definition.
+        loop: the same node as it was.
+        tapped, plain: the functions "cond" and "body" with taps, and without. No other node may call the
+            tapped ones.
+        switched: run the plain loop while the taps are off.
+
+    Returns:
+        The functions that must be registered.
+    """
+    prefix = f"{MARK}/{node.name}"
+    _add_node(
+        definition, f"{prefix}/plan", "VarHandleOp", dtype=tf.int64, shape=(2,), shared_name=stride.name
+    )
+    _add_node(definition, f"{prefix}/read", "ReadVariableOp", f"{prefix}/plan:resource:0", dtype=tf.int64)
+    _add_node(definition, f"{prefix}/parts", "Unpack", f"{prefix}/read:value:0", T=tf.int64, num=2, axis=0)
+    _add_node(definition, f"{prefix}/zero", "Const", dtype=tf.int64, value=0)
+    added = [f"{prefix}/zero:output:0", f"{prefix}/parts:output:0", f"{prefix}/parts:output:1"]
+
+    count = len(node.attr["T"].list.type)
+    inner = {role: internals.copied(plain[role], f"{tapped[role].signature.name}_plain") for role in plain}
+    _skip_captured(inner["cond"])
+    _count_iteration(inner["body"])
+    _stop_if_off(tapped["cond"])
+    fixed = _fixed(plain["body"])
+    _count_iteration(tapped["body"])
+    _add_inner_loop(tapped["body"], loop, inner, fixed)
+    outer = definition.node_def.add() if switched else node
+    if switched:
+        outer.CopyFrom(node)
+        outer.name = f"{prefix}/captured"
+        node.CopyFrom(loop)
+        node.attr["cond"].func.name = plain["cond"].signature.name
+        node.attr["body"].func.name = plain["body"].signature.name
+        outputs = list(captured_outputs(node).values())
+        for index in set(range(count)) - fixed:
+            node.input[index] = outputs[index]
+        node.input.append(f"^{outer.name}")
+    _add_inputs(outer, added)
+    keep_alive(definition, outer.name)
+    _add_node(
+        definition,
+        f"{prefix}/length",
+        "VarHandleOp",
+        dtype=tf.int64,
+        shape=(),
+        shared_name=stride.counter.name,
+    )
+    assign = _add_node(
+        definition,
+        f"{prefix}/count",
+        "AssignVariableOp",
+        f"{prefix}/length:resource:0",
+        f"{outer.name}:output:{count}",
+        dtype=tf.int64,
+    )
+    keep_alive(definition, assign.name)
+    return list(inner.values())
+
+
+def captured_outputs(node: internals.NodeDef) -> dict[str, str]:
+    """By output of a loop that is divided and switched: that of the tapped loop.
+
+    Both are equal while the taps are on. What runs for taps only must read the second, so that the plain loop
+    does not compute what the program does not need.
+    """
+    outputs = range(len(node.attr["T"].list.type))
+    return {f"{node.name}:output:{index}": f"{MARK}/{node.name}/captured:output:{index}" for index in outputs}
+
+
+def _skip_captured(condition: internals.FunctionDef) -> None:
+    """Makes the condition of a plain loop end it before an iteration that is captured."""
+    n, interval, last = _add_arguments(condition)
+    prefix = f"{MARK}/stride"
+    _add_node(condition, f"{prefix}/zero", "Const", dtype=tf.int64, value=0)
+    _add_node(condition, f"{prefix}/phase", "FloorMod", n, interval, T=tf.int64)
+    _add_node(
+        condition,
+        f"{prefix}/between",
+        "NotEqual",
+        f"{prefix}/phase:z:0",
+        f"{prefix}/zero:output:0",
+        T=tf.int64,
+    )
+    _add_node(condition, f"{prefix}/not_last", "NotEqual", n, last, T=tf.int64)
+    _add_node(condition, f"{prefix}/skipped", "LogicalAnd", f"{prefix}/between:z:0", f"{prefix}/not_last:z:0")
+    _and_result(condition, f"{prefix}/skipped:z:0")
+
+
+def _stop_if_off(condition: internals.FunctionDef) -> None:
+    _, interval, _ = _add_arguments(condition)
+    prefix = f"{MARK}/stride"
+    _add_node(condition, f"{prefix}/zero", "Const", dtype=tf.int64, value=0)
+    _add_node(condition, f"{prefix}/on", "Greater", interval, f"{prefix}/zero:output:0", T=tf.int64)
+    _and_result(condition, f"{prefix}/on:z:0")
+
+
+def _and_result(condition: internals.FunctionDef, other: str) -> None:
+    result = condition.signature.output_arg[0].name
+    _add_node(condition, f"{MARK}/stride/goes_on", "LogicalAnd", condition.ret[result], other)
+    condition.ret[result] = f"{MARK}/stride/goes_on:z:0"
+
+
+def _count_iteration(body: internals.FunctionDef) -> None:
+    n, *fixed = _add_arguments(body)
+    _add_node(body, f"{MARK}/stride/one", "Const", dtype=tf.int64, value=1)
+    _add_node(body, f"{MARK}/stride/next", "AddV2", n, f"{MARK}/stride/one:output:0", T=tf.int64)
+    for argument, source in zip(_ADDED, [f"{MARK}/stride/next:z:0", *fixed], strict=True):
+        name = f"{MARK}_{argument}_out"
+        body.signature.output_arg.add(name=name, type=tf.int64.as_datatype_enum)
+        body.ret[name] = source
+
+
+def _add_inner_loop(
+    body: internals.FunctionDef,
+    loop: internals.NodeDef,
+    inner: Mapping[Role, internals.FunctionDef],
+    fixed: set[int],
+) -> None:
+    """Makes a tapped body run the plain iterations that follow it. `fixed` are variables that stay."""
+    node = body.node_def.add()
+    node.CopyFrom(loop)
+    node.name = f"{MARK}/stride/rest"
+    del node.input[:]
+    names = [argument.name for argument in body.signature.output_arg]
+    first = len(names) - len(_ADDED)
+    node.input.extend(body.ret[name] for name in names[:first])
+    _add_inputs(node, [body.ret[name] for name in names[first:]])
+    node.input.extend(f"^{before}" for before in sorted(set(body.control_ret.values())))
+    for role, function in inner.items():
+        node.attr[role].func.name = function.signature.name
+    for index in set(range(first + 1)) - fixed:
+        body.ret[names[index]] = f"{node.name}:output:{index}"
+    if node.op == "While":
+        keep_alive(body, node.name)
+
+
+def _fixed(body: internals.FunctionDef) -> set[int]:
+    """Positions of loop variables that no iteration changes."""
+    pairs = zip(body.signature.input_arg, body.signature.output_arg, strict=True)
+    return {index for index, (given, returned) in enumerate(pairs) if body.ret[returned.name] == given.name}
+
+
+def _add_arguments(function: internals.FunctionDef) -> list[str]:
+    names = [f"{MARK}_{name}" for name in _ADDED]
+    for name in names:
+        function.signature.input_arg.add(name=name, type=tf.int64.as_datatype_enum)
+    return names
+
+
+def _add_inputs(loop: internals.NodeDef, sources: Sequence[str]) -> None:
+    """Adds loop variables to a node."""
+    data = [source for source in loop.input if not source.startswith("^")]
+    control = [source for source in loop.input if source.startswith("^")]
+    del loop.input[:]
+    loop.input.extend([*data, *sources, *control])
+    loop.attr["T"].list.type.extend(tf.int64.as_datatype_enum for _ in sources)
+    if loop.attr["output_shapes"].list.shape:
+        for _ in sources:
+            loop.attr["output_shapes"].list.shape.add()
+
+
+def _add_node(definition: internals.FunctionDef, name: str, op: str, *inputs: str, **attributes: Any) -> Any:
+    node = definition.node_def.add(name=name, op=op, device=HOST, input=inputs)
+    for key, value in attributes.items():
+        if isinstance(value, tf.DType):
+            node.attr[key].type = value.as_datatype_enum
+        elif isinstance(value, tuple):
+            node.attr[key].shape.CopyFrom(tf.TensorShape(value).as_proto())
+        elif isinstance(value, str):
+            node.attr[key].s = value.encode()
+        elif op == "Const":
+            node.attr[key].tensor.CopyFrom(tf.make_tensor_proto(value, attributes["dtype"]))
+        else:
+            node.attr[key].i = value
+    return node
+
+
+class SharedDraws:
+    """Random ops of loop bodies as functions: all copies of a body in one root draw from one stream.
+
+    TensorFlow makes one kernel for a function that is not inlined, whichever node of a root calls it.
+    """
+
+    def __init__(self, tag: str) -> None:
+        self._tag = tag
+        self._made: dict[tuple[str, str], internals.FunctionDef] = {}
+
+    @property
+    def definitions(self) -> list[internals.FunctionDef]:
+        return list(self._made.values())
+
+    def share(self, function: TracedFunction, definition: internals.FunctionDef) -> None:
+        """Replaces the random ops in a copy of a function."""
+        for node in definition.node_def:
+            if has_own_stream(node):
+                key = function.name, node.name
+                if key not in self._made:
+                    self._made[key] = self._draw(function, node)
+                _call(node, self._made[key])
+
+    def _draw(self, function: TracedFunction, node: internals.NodeDef) -> internals.FunctionDef:
+        operation = function.operations[node.name]
+        made = internals.new_function(
+            f"{self._tag}_draw_{len(self._made)}", [tensor.dtype for tensor in operation.inputs]
+        )
+        drawing = made.node_def.add()
+        drawing.CopyFrom(node)
+        drawing.name = "draw"
+        drawing.input[:] = [argument.name for argument in made.signature.input_arg]
+        for slot, tensor in enumerate(operation.outputs):
+            made.signature.output_arg.add(name=f"drawn_{slot}", type=tensor.dtype.as_datatype_enum)
+            made.ret[f"drawn_{slot}"] = f"draw:output:{slot}"
+        made.signature.is_stateful = True
+        for kept_as_one in ("_noinline", "_nospecialize"):
+            made.attr[kept_as_one].b = True
+        return made
+
+
+def _call(node: internals.NodeDef, function: internals.FunctionDef) -> None:
+    node.op = "StatefulPartitionedCall"
+    node.attr.clear()
+    node.attr["f"].func.name = function.signature.name
+    node.attr["Tin"].list.type.extend(argument.type for argument in function.signature.input_arg)
+    node.attr["Tout"].list.type.extend(argument.type for argument in function.signature.output_arg)
+
+
+def can_stride(
+    node: internals.NodeDef,
+    functions: Mapping[str, TracedFunction],
+    calls: Mapping[str, int],
+    *,
+    shares: bool,
+) -> bool:
+    """Whether some iterations of a loop can run without taps.
+
+    Args:
+        functions: all, by name.
+        calls: how many nodes call each.
+        shares: whether random ops of the body itself are shared by its copies.
+    """
+    roles = {callee.role: callee.function for callee in callees(node)}
+    for role, name in roles.items():
+        for function in _reached(name, functions):
+            if function is None or calls[function.name] != 1:
+                return False
+            for each in function.definition.node_def:
+                if each.op in LOOPS or "shared_name" in each.attr:
+                    return False  # visits of an inner loop could not be numbered; a copy would have its own
+                if role == "cond" and internals.is_stateful(each.op) and each.op != "ReadVariableOp":
+                    return False  # it runs more often
+                if has_own_stream(each) and not (
+                    shares and function.name == roles["body"] and _is_plain(function, each)
+                ):
+                    return False
+    return True
+
+
+def _is_plain(function: TracedFunction, node: internals.NodeDef) -> bool:
+    """Whether the outputs of a call have the names of the node's."""
+    outputs = function.operations[node.name].outputs
+    return all(function.references[tensor.name].startswith(f"{node.name}:output:") for tensor in outputs)
+
+
+def _reached(name: str, functions: Mapping[str, TracedFunction]) -> list[TracedFunction | None]:
+    """A function and all that it calls; None for an unknown one."""
+    names = [name]
+    for each in names:
+        if each in functions:
+            called = [callee for node in functions[each].definition.node_def for callee in callees(node)]
+            names += {callee.function for callee in called} - {*names, ""}
+    return [functions.get(each) for each in names]

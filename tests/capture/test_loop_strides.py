@@ -1,0 +1,114 @@
+"""Steps that capture some iterations of a loop only, and run the others without taps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from dumped import Dumped
+
+from tensortap.capture.instrument.tap_queues import LoopStride
+from tensortap.capture.tap import Tap
+from tensortap.capture.watching.watch import Watch
+
+WATCHED = (0, 2, 4)
+
+
+def branching(x: Any, count: Any) -> Any:
+    """A loop with a branch, and its gradient."""
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x
+        for i in tf.range(count):
+            y = tf.sin(y, name="sine")
+            if i % 3 == 1:
+                y = tf.multiply(y, 1.1, name="odd")
+    return y, tape.gradient(y, x)
+
+
+def drawing(x: Any, count: Any) -> Any:
+    """A loop that draws from a stream of a node, each number depending on the one before."""
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x
+        for i in tf.range(count):
+            logits = tf.reshape(tf.stack([y, -y, y * 2.0]), [1, 3])
+            drawn = tf.random.categorical(logits, 1)[0, 0]
+            y = tf.sin(y, name="sine") + 0.01 * tf.cast(drawn, tf.float32) * x
+            if i % 3 == 1:
+                y = tf.multiply(y, 1.1, name="odd")
+    return y, tape.gradient(y, x)
+
+
+def run(program: Any, lengths: list[int], path: Path | None, **watch: Any) -> list[Any]:
+    """The results of a step for each length; some steps are captured if there is a path."""
+    tf.random.set_seed(5)
+    function, results = tf.function(program), []
+    if path is None:
+        return [[part.numpy() for part in function(tf.constant(0.5), tf.constant(n))] for n in lengths]
+    with Tap(path, Watch(steps=lambda step: step in WATCHED, keep="value", **watch)) as tap:
+        for step, length in enumerate(lengths):
+            with tap.step(step):
+                results.append(function(tf.constant(0.5), tf.constant(length)))
+    return [[part.numpy() for part in result] for result in results]
+
+
+def visits(dumped: Dumped, step: int, name: str) -> list[int]:
+    return [row.visit for row in dumped.rows if row.step == step and row.name == name]
+
+
+@pytest.mark.parametrize("program", [branching, drawing])
+def test_captured_iterations_are_those_of_a_full_capture(tmp_path: Path, program: Any) -> None:
+    lengths = [20, 20, 20, 30, 30]
+    plain = run(program, lengths, None)
+    assert run(program, lengths, tmp_path / "some", visits=8) == plain
+    assert run(program, lengths, tmp_path / "all", visits=None) == plain
+
+    some, everything = Dumped(tmp_path / "some"), Dumped(tmp_path / "all")
+    expected = {(row.step, row.name, row.visit): row.value for row in everything.rows}
+    for row in some.rows:
+        np.testing.assert_array_equal(row.value, expected[row.step, row.name, row.visit])
+    assert {row.name for row in some.rows} == {row.name for row in everything.rows}
+    assert visits(some, 2, "while/sine:0") == [0, 4, 8, 12, 16, 19]
+    assert visits(some, 2, "while/Less:0") == [0, 4, 8, 12, 16, 19, 20]  # of the condition
+    assert visits(some, 2, "while/cond/odd:0") == [4, 16, 19]
+    assert visits(some, 2, "gradient_tape/while/gradients/while/sine_grad/Cos:0") == [0, 4, 8, 12, 16, 19]
+    assert visits(some, 4, "while/sine:0") == [0, 8, 16, 20, 28]  # longer than expected
+
+
+def test_each_iteration_is_captured_where_a_watch_needs_it(tmp_path: Path) -> None:
+    run(branching, [20] * 3, tmp_path / "r", visits=None)
+    assert visits(Dumped(tmp_path / "r"), 2, "while/sine:0") == list(range(20))
+
+
+def test_nested_loops_are_captured_as_before(tmp_path: Path) -> None:
+    def nested(x: Any, count: Any) -> Any:
+        for _ in tf.range(count):
+            for _ in tf.range(3):
+                x = tf.sin(x, name="sine")
+        return x, x
+
+    run(nested, [4] * 3, tmp_path / "r", visits=4)
+    dumped = Dumped(tmp_path / "r")
+    (name,) = {row.name for row in dumped.rows if row.name.endswith("sine:0")}
+    assert visits(dumped, 0, name) == visits(dumped, 2, name)
+
+
+@pytest.mark.parametrize("length", range(1, 70))
+def test_the_runs_of_a_stride(length: int) -> None:
+    stride = LoopStride(f"stride_{length}")
+    stride.open()
+    stride.begin(8)
+    assert stride.captures_all
+    stride.counter._set(length)
+    stride.end()
+    stride.begin(8)
+    interval = stride._plan[0]
+    runs = [number for number in range(length) if number % interval == 0 or number == length - 1]
+    assert [stride.iteration(run) for run in range(len(runs))] == runs
+    assert len(runs) <= 8 or interval == 1
+    assert stride.iteration(len(runs)) >= length
+    stride.destroy()
