@@ -35,7 +35,7 @@ def test_the_first_the_last_and_every_kth_iteration_are_kept(
 ) -> None:
     visits = looped(tmp_path / "r", 500)
     assert visits == [*range(0, 500, 64), 499]
-    assert "runs more than 16 times in a step" in capsys.readouterr().err
+    assert "runs more than 10 times in a step" in capsys.readouterr().err
     (event,) = Dumped(tmp_path / "r").events("unseen")
     assert "Use Watch(visits=None) for all" in event["text"]
 
@@ -96,7 +96,7 @@ def test_large_tensors_do_not_wait_for_the_end(tmp_path: Path, monkeypatch: pyte
     visits = looped(tmp_path / "r", 1000)
     assert visits[:5] == [*range(5)]
     assert visits[-1] == 999
-    assert 10 < len(visits) <= 16
+    assert 6 < len(visits) <= 10
 
 
 def test_a_session_keeps_as_many(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_what_is_no_number_of_visits_is_refused(visits: Any) -> None:
 
 
 def test_visits_survive_json() -> None:
-    for visits in (None, 2, 16, 100):
+    for visits in (None, 2, 10, 100):
         watch = Watch(visits=visits)
         assert Watch.from_json(watch.to_json()) == watch
     assert Watch.from_json('{"rules": [{"visits": null}]}') == Watch(visits=None)

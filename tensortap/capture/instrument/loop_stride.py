@@ -223,8 +223,8 @@ class SharedDraws:
     TensorFlow makes one kernel for a function that is not inlined, whichever node of a root calls it.
     """
 
-    def __init__(self, tag: str) -> None:
-        self._tag = tag
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
         self._made: dict[tuple[str, str], internals.FunctionDef] = {}
 
     @property
@@ -243,7 +243,7 @@ class SharedDraws:
     def _draw(self, function: TracedFunction, node: internals.NodeDef) -> internals.FunctionDef:
         operation = function.operations[node.name]
         made = internals.new_function(
-            f"{self._tag}_draw_{len(self._made)}", [tensor.dtype for tensor in operation.inputs]
+            f"{self._prefix}_draw_{len(self._made)}", [tensor.dtype for tensor in operation.inputs]
         )
         drawing = made.node_def.add()
         drawing.CopyFrom(node)

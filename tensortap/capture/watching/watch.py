@@ -34,7 +34,7 @@ _FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", 
 # them.
 BOOKKEEPING = frozenset({"Const", "NoOp", "Placeholder", "PlaceholderWithDefault", "_Arg", "VarHandleOp"})
 DEFAULT_STEPS = every(10)  # this very object means that steps= was not given
-DEFAULT_VISITS = 16  # of a tensor in a step: loops run hundreds of iterations, but few are checked
+DEFAULT_VISITS = 10  # of a tensor in a step: loops run hundreds of iterations, but few are checked
 
 
 MAX_TEXT = 4 << 20  # characters of a watch.json
