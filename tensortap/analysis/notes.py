@@ -96,10 +96,9 @@ def _captured_steps_text(run: RunIndex) -> str:
     if len(steps) == 1:
         text = f"Only step {first} was captured."
     elif last - first + 1 == len(steps):
-        text = f"Steps {first} to {last} were captured and no others."
+        text = f"Only steps {first} to {last} were captured."
     else:
-        text = f"{len(steps):,} steps from {first} to {last} were captured: those between, before and after"
-        text += " were not."
+        text = f"Only {len(steps):,} steps between {first} and {last} were captured."
     captured = set(steps)
     recorded = sorted({place.step for place in find_recordings(run.path)} - captured)
     if not recorded:

@@ -98,8 +98,8 @@ def add_limits(parser: argparse.ArgumentParser, seconds: float, gigabytes: float
         type=byte_count,
         default=byte_count(str(gigabytes)),
         metavar="GB",
-        help="memory limit of a replay beyond TensorFlow's own, in GB of 10^9 bytes, e.g. 0.5 (default: "
-        f"{gigabytes:g})",
+        help="memory limit of a replay in addition to TensorFlow's own, in GB (10^9 bytes), e.g. 0.5 "
+        f"(default: {gigabytes:g})",
     )
 
 

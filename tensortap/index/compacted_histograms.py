@@ -66,11 +66,11 @@ class CompactedHistograms:
                 lengths = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
                 stops = np.cumsum(lengths)
                 if metadata.num_rows != part.snapshots:
-                    raise DamagedError(f"{part.histograms.file} does not hold the rows of its part.")
+                    raise DamagedError(f"{part.histograms.file} does not contain the rows of its part.")
                 of_group = np.searchsorted(stops, places, "right")
                 groups = {group: self._group(number, group, file) for group in np.unique(of_group).tolist()}
         except (pa.ArrowException, KeyError) as error:
-            text = f"{part.histograms.file} holds no histograms: {str(error)[:200]}"
+            text = f"{part.histograms.file} contains no histograms: {str(error)[:200]}"
             raise DamagedError(text) from error
         within = places - (stops - lengths)[of_group]
         return [groups[group].row(row) for group, row in zip(of_group.tolist(), within.tolist(), strict=True)]

@@ -155,7 +155,7 @@ def _opened(argument: str) -> CompactedRun:
     run_dir = _run_dir(asked)
     compacted = CompactedRun.find(run_dir)
     if compacted is None or compacted.checksum != asked["checksum"]:
-        raise NotARunError(f"{shown_path(run_dir)} was compacted again meanwhile.", "Try again.")
+        raise NotARunError(f"{shown_path(run_dir)} has just been compacted again.", "Try again.")
     compacted.note_damage({int(first): text for first, text in asked["damaged"].items()})
     compacted.group_bytes = asked["group_bytes"]
     compacted.open(Catalog(run_dir))

@@ -174,7 +174,7 @@ def test_follow_waits_for_a_writer_and_says_when_the_run_is_gone(
     monkeypatch.setattr("time.sleep", wait)
     status, _, err = run("rules", folder.parent, "--follow")
     assert (status, len(waits)) == (1, 1)
-    assert "early is gone" in err
+    assert "early was removed" in err
 
 
 def test_a_rule_that_fails_fails_a_build(run: Run, ill: Path, monkeypatch: pytest.MonkeyPatch) -> None:

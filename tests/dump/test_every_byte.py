@@ -140,7 +140,7 @@ def shift(path: Path) -> None:
             write_values,
             "*/values-000000.safetensors",
             add_bytes,
-            "100 bytes behind what its header describes",
+            "100 bytes after the end that its header gives",
         ),
         (write_values, "*/closed.json", shift, "a checksum that is not in its place"),
         (write_two, "*/worker.json", exchange, "worker.json: It belongs to worker"),

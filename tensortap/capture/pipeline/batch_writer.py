@@ -182,7 +182,7 @@ class BatchWriter:
             return True
         self._warnings.warn(
             "removed",
-            f"the directory of the run is gone ({writer.run_dir})",
+            f"the directory of the run was removed ({writer.run_dir})",
             "Restore it, or restart the program to capture more. Training continues.",
         )
         return False

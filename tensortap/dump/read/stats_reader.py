@@ -344,7 +344,7 @@ def read_commit(
         DamagedError: it is not there any more, or fails its checks.
     """
     if not is_worker_name(worker) or not 0 <= file < 1_000_000:
-        raise DamagedError(f"Worker {worker[:80]!r} cannot have a statistics file {file}.")
+        raise DamagedError(f"Worker {worker[:80]!r} or statistics file {file} is not a valid name.")
     path = stats_path(Path(run_dir) / worker, file)
     try:
         with FileReader(path) as source:

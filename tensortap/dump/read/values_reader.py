@@ -268,7 +268,7 @@ class ValueReader:
         """Compares whole blocks, from block `first` on, with their checksums."""
         ref = self._ref
         if len(ref.blocks) != block_count(ref.length):
-            raise DamagedError(f"A value in {_where(ref)} has a different number of checksums and blocks.")
+            raise DamagedError(f"A value in {_where(ref)} does not have one checksum per block.")
         wrong = first_wrong_block(octets, first, ref.blocks or (ref.crc32c,))
         if wrong is not None:
             raise _wrong(ref, f"in bytes {wrong * BLOCK:,} to {min((wrong + 1) * BLOCK, ref.length):,}")
@@ -352,7 +352,7 @@ def _wrong(ref: ValueRef, part: str = "") -> DamagedError:
 
 def _path(ref: ValueRef) -> Path:
     if not is_worker_name(ref.worker) or not 0 <= ref.file < 1_000_000:
-        raise DamagedError(f"Worker {ref.worker[:80]!r} cannot have a values file {ref.file}.")
+        raise DamagedError(f"Worker {ref.worker[:80]!r} or values file {ref.file} is not a valid name.")
     return values_path(ref.run_dir / ref.worker, ref.file)
 
 

@@ -24,7 +24,7 @@ EXAMPLE = "tensortap ledger logs/digits; tensortap ledger logs/digits --all --js
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
-    parser.add_argument("--all", action="store_true", help="also list the variables that learn")
+    parser.add_argument("--all", action="store_true", help="also list the variables that train")
     add_engine(parser)
     parser.add_argument("--json", action="store_true", help="print JSON with all variables")
 

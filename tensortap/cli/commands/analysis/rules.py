@@ -130,7 +130,7 @@ def _follow(found: RunIndex, settings: Settings, arguments: argparse.Namespace) 
     while True:
         growing = next((run for run in log.runs if run.id == found.id or run.name == found.name), None)
         if growing is None:
-            raise NotARunError(f"The run {found.name} is gone.", "It was deleted or moved.")
+            raise NotARunError(f"The run {found.name} was removed.", "It was deleted or moved.")
         findings = _check(growing, settings)
         new = {(finding.rule, finding.tensor) for finding in findings.findings} - printed
         if new or not printed:
