@@ -29,7 +29,7 @@ interface Cell {
   y: number;
 }
 
-/** Nothing to click or hover: Plotly only draws the axes, zooms and pans. */
+/** No clicks or hover: Plotly only draws the axes, zooms and pans. */
 const NO_TRACES = [{ x: [], y: [] }];
 
 /**

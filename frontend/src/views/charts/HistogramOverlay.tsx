@@ -18,7 +18,7 @@ interface OverlayProps {
   onHover: (step: number | null) => void;
 }
 
-/** Outlines of the steps' histograms in one chart: the older the paler, the current step in the accent colour before them. */
+/** Outlines of the steps' histograms in one chart: older ones paler, the current step in the accent colour on top. */
 export function HistogramOverlay({ found, step, label, colours, dark, saveAs, onStep, onHover }: OverlayProps) {
   const { drawn, traces, layout } = useMemo(() => {
     const drawn = outlinesInFront(found.outlines, step);
@@ -39,7 +39,7 @@ export function HistogramOverlay({ found, step, label, colours, dark, saveAs, on
   );
 }
 
-/** Which colour is which step's, and which steps are left out. */
+/** Legend: the colour of each step, and the skipped steps. */
 function Legend({ found: { outlines, of }, dark }: { found: Overlay; dark: boolean }) {
   const [first, last] = [outlines[0], outlines[outlines.length - 1]];
   if (first === undefined || last === undefined) return null;
@@ -62,7 +62,7 @@ function Legend({ found: { outlines, of }, dark }: { found: Overlay; dark: boole
   );
 }
 
-/** Colours of the scale from the oldest step to the newest: its ends that could not be seen on the background are left out. */
+/** Colours of the scale from the oldest step to the newest, without the ends that are invisible on the background. */
 const ENDS = { light: [0.84, 0.12], dark: [0.3, 1] } as const;
 const SHADES = 9;
 
@@ -78,7 +78,7 @@ function ageColour(age: number, dark: boolean): string {
   return formatColour(table[at] as number, table[at + 1] as number, table[at + 2] as number);
 }
 
-/** A line for each outline, in the order in which they are drawn over each other. */
+/** One line per outline, in drawing order. */
 function overlayTraces(outlines: readonly StepOutline[], step: number | null, colours: ChartColours, dark: boolean): Trace[] {
   return outlines.map((outline) => {
     const current = outline.step === step;
@@ -99,7 +99,7 @@ function overlayTraces(outlines: readonly StepOutline[], step: number | null, co
   });
 }
 
-/** Exact zeros are cut off a little above everything else. */
+/** Exact zeros are clipped a little above all other bars. */
 const ROOM = 1.08;
 
 function overlayLayout({ axis: values, top }: Overlay, colours: ChartColours): Layout {

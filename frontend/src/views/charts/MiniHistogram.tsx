@@ -5,7 +5,7 @@ import type { Histograms, Snapshot, SnapshotHistogram } from '../../model/wire/a
 const WIDTH = 400;
 const HEIGHT = 56;
 
-/** Exact zeros are cut off at the top; a single element still shows. */
+/** Exact zeros are clipped at the top; a single element is still visible. */
 function barHeight(share: number): number {
   return Math.max(1, HEIGHT * Math.min(1, 0.9 * share));
 }
@@ -18,14 +18,14 @@ function tickStyle(share: number) {
 }
 
 interface MiniHistogramProps {
-  /** Of one step, on a symlog axis; null until it is there. */
+  /** Of one step, on a symlog axis; null while loading. */
   data: Histograms | null;
   /** What it is of. */
   of: Snapshot;
   onClick: () => void;
 }
 
-/** The histogram of one step, small; the tab has it large and over time. */
+/** Small histogram of one step; the tab shows it large and over time. */
 export function MiniHistogram({ data, of, onClick }: MiniHistogramProps) {
   const row = data?.rows[0];
   if (!data || !row || row.counts.length === 0) return <div class="mini-histogram" />;
@@ -71,7 +71,7 @@ export function smallHistogram(
   return { bars, ticks: apart(values.ticks.map(({ at, label }) => ({ at: at / end, label }))) };
 }
 
-/** Of a narrow chart's width: a character, and between labels. */
+/** Widths in a narrow chart: of a character, and between labels. */
 const [CHARACTER, GAP] = [0.028, 0.03];
 
 /** Ticks whose labels do not touch: first 0, then the ends, then others that fit. */

@@ -14,7 +14,7 @@ interface PlotProps {
   painted?: boolean;
   onClick?: (event: PlotEvent) => void;
   onHover?: (event: PlotEvent | null) => void;
-  /** The part of the x axis that was dragged over; null after a double click. The chart itself stays as it is. */
+  /** The selected range of the x axis; null after a double click. The chart itself does not change. */
   onBrush?: (range: [number, number] | null) => void;
   /** Called after every drawing, with the chart's element (for additions beside Plotly). */
   onDrawn?: (element: PlotElement) => void;
@@ -95,7 +95,7 @@ const pngButton = (filename: string) => ({
   click: (element: HTMLElement) => void savePng(element, filename),
 });
 
-/** Pixels of a saved chart for each of the page. */
+/** Pixels of a saved chart per pixel of the page. */
 const PNG_SCALE = 2;
 
 async function savePng(element: HTMLElement, filename: string): Promise<void> {

@@ -99,7 +99,7 @@ export function stepLine(colours: ChartColours, x: number): Layout {
   };
 }
 
-/** The axis of steps: dragging over it chooses a range. */
+/** The axis of steps: dragging selects a range. */
 export function stepAxis(colours: ChartColours, more: Layout = {}): Layout {
   return axis(colours, {
     title: { text: 'step', standoff: 6 },
@@ -127,7 +127,7 @@ export function caption(colours: ChartColours, y: number, text: string): Layout 
   };
 }
 
-/** Colours that stay apart for all kinds of colour vision (Okabe and Ito 2008), darkened or lightened for the background. */
+/** Colours distinguishable for all kinds of colour vision (Okabe and Ito 2008), darkened or lightened for the background. */
 const LINES = {
   light: ['#0072b2', '#c25500', '#00815e', '#a8457f', '#2c8fc4', '#8a6d00', '#171a21', '#7b5bd0', '#6b6b6b'],
   dark: ['#56b4e9', '#f08a3c', '#33c29a', '#e08bbd', '#8fd0f5', '#f0e442', '#e7e9ee', '#b6a0ff', '#a0a0a0'],

@@ -30,7 +30,7 @@ export function breakShapes({ breaks }: HistogramAxis, colours: ChartColours): L
   );
 }
 
-/** Histograms of the steps behind each other; the current step in the accent colour, before all of them. */
+/** Histograms of the steps as a ridgeline; the current step in the accent colour, in front. */
 export function ridgelineTraces(rows: HistogramRow[], values: HistogramAxis, step: number | null, colours: ChartColours): Trace[] {
   const behind = ridges(rows, values);
   const shown = behind.filter((ridge) => ridge.step === step);
@@ -108,7 +108,7 @@ export function singleLayout(values: HistogramAxis, colours: ChartColours): Layo
   };
 }
 
-/** Axes for a heatmap that is drawn on a canvas below: steps across (one place each), values upwards. */
+/** Axes for a heatmap on a canvas below: steps across (one position each), values upwards. */
 export function heatmapLayout(rows: HistogramRow[], values: HistogramAxis, index: number, colours: ChartColours): Layout {
   const every = Math.max(1, Math.ceil(rows.length / 7));
   const labelled = rows.map((row, i) => ({ at: i, label: String(row.step) })).filter((_, i) => i % every === 0);

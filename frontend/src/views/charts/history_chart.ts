@@ -28,7 +28,7 @@ export function spreadScale(series: HistorySeries, log: boolean): SpreadScale {
   return { unit, log: log ? signedLog(inUnits(columns)) : null, sizes: logTicks(inUnits([series.std, series.absMax])) };
 }
 
-/** The history of a tensor as three charts above each other over one step axis: spread, magnitude, and shares of special values. */
+/** The history of a tensor as three charts with a common step axis: spread, magnitude, and shares of special values. */
 export function historyTraces(series: HistorySeries, spread: Spread, scale: SpreadScale, colours: ChartColours): Trace[] {
   const line = lineOf(series.step);
   const sizes = lineOf(series.step, { ...scale, log: null }); // Plotly's own logarithms: none is negative
@@ -121,7 +121,7 @@ function bars(name: string, step: number[], count: number[], colour: string): Tr
   };
 }
 
-/** Says which line is which by its stroke. */
+/** Legend by stroke of each line. */
 const SIZES = '— std, - - max |x|';
 
 export const NOTHING_FINITE = 'no finite elements in these steps';
@@ -131,7 +131,7 @@ interface HistoryLayoutOptions {
   log: boolean;
   scale: SpreadScale;
   spread: Spread['kind'];
-  /** Whether any element is finite; without one there is nothing to measure an axis by. */
+  /** Whether any element is finite; without one there is no axis. */
   finite: boolean;
   /** Highest count of NaN and Inf; without any, there is no axis of counts. */
   bad: number;
@@ -192,7 +192,7 @@ export function historyLayout(colours: ChartColours, { step, log, scale, spread,
   };
 }
 
-/** Fewer steps than these have a dot each. */
+/** With fewer steps than this, each has a dot. */
 const FEW_STEPS = 40;
 
 export const hasDots = (steps: readonly number[]) => steps.length < FEW_STEPS;

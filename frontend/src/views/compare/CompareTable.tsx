@@ -143,7 +143,7 @@ function Row({ row }: { row: TensorDifference }) {
   );
 }
 
-/** Those that summaries, and samples with them, bound from below. */
+/** Metrics that are lower bounds with summaries or samples. */
 const BOUNDED: readonly string[] = ['max_abs', 'relative', 'rmse', 'l2'];
 
 function Metric({ row, id }: { row: TensorDifference; id: MetricId }) {

@@ -132,7 +132,7 @@ function Itself() {
 
 const hasWorkers = () => (runDetail.value?.workers.length ?? 0) > 1;
 
-/** The way to compare two workers of the current run, if it has several. */
+/** Link to compare two workers of the current run, if it has several. */
 function TwoWorkers() {
   if (!hasWorkers()) return null;
   return (
@@ -155,7 +155,7 @@ function Alone() {
 
 const LISTED = 50;
 
-/** How nodes were paired, and those of one side only. */
+/** Numbers of paired nodes, and of nodes on one side only. */
 function Unmatched({ comparison }: { comparison: Comparison }) {
   return (
     <details class="compare-matching" data-testid="compare-matching">

@@ -11,7 +11,7 @@ const WITHOUT_VALUES = {
   sample: 'Only samples were stored. Capture both runs with Watch(keep="value") and no sample= to see values.',
 };
 
-/** The selected tensor as four pictures: A, B, A - B, and how many representable numbers lie between. */
+/** The selected tensor as four pictures: A, B, A - B, and the distance in representable numbers. */
 export function DifferenceValues() {
   const row = selectedDifference.value;
   if (row === null) return null;
@@ -94,7 +94,7 @@ interface SliceProps {
   choose: (at: number) => void;
 }
 
-/** Which slice of a dimension that the pictures do not show. */
+/** The displayed slice of a dimension that is not in the pictures. */
 function Slice({ axis, extent, value, choose }: SliceProps) {
   return (
     <label class="labelled">

@@ -10,7 +10,7 @@ import { selectedNode, selectNode } from '../../state/selection';
 
 const OFFERED = 200;
 
-/** Which node of B the selected node of A is compared with, and how that is changed by hand. */
+/** The node of B paired with the selected node of A, and controls to change it. */
 export function Pairing({ inB, choose }: { inB: string | null; choose: (node: string | null) => void }) {
   const node = selectedNode.value;
   const now = node === null ? null : partner(node);
@@ -65,7 +65,7 @@ export function Pairing({ inB, choose }: { inB: string | null; choose: (node: st
   );
 }
 
-/** A node of B by its name: typed, or chosen in its graph. */
+/** Selects a node of B by name: typed, or chosen in its graph. */
 function OtherNode({ inB, choose }: { inB: string | null; choose: (node: string | null) => void }) {
   const b = otherGraph.data.value;
   const [text, setText] = useState('');
@@ -94,7 +94,7 @@ function OtherNode({ inB, choose }: { inB: string | null; choose: (node: string 
   );
 }
 
-/** The pairs as a file that `tensortap diff --matches` reads, and back. */
+/** Saves and loads the pairs as a file that `tensortap diff --matches` reads. */
 function Files() {
   const input = useRef<HTMLInputElement>(null);
   const [wrong, setWrong] = useState('');

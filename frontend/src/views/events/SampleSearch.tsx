@@ -13,7 +13,7 @@ const KINDS = [
   { value: 'ids', label: 'Sample ids' },
 ] as const;
 
-/** Which steps saw a sample, or samples of a file. */
+/** Searches the steps that used a sample, or samples of a file. */
 export function SampleSearch() {
   if (batchSteps.value === 0) return <NoBatches />;
   const { data, error } = samplesFound;
@@ -91,7 +91,7 @@ function Found({ total, rows }: NonNullable<typeof samplesFound.data.value>) {
   );
 }
 
-/** More than that are summed up. */
+/** More than this are summarised. */
 const MOST_RUNS = 200;
 
 function FedSteps() {

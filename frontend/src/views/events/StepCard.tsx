@@ -7,7 +7,7 @@ import { runDetail } from '../../state/runs';
 import { step } from '../../state/steps';
 import { Failure } from '../kit/Message';
 
-/** The samples that fed the current step. */
+/** The samples of the current step. */
 export function StepCard() {
   if (step.value === null || batchSteps.value === 0) return null;
   const data = batch.data.value;
@@ -79,7 +79,7 @@ function BatchCard({ entry, several }: { entry: StepBatch; several: boolean }) {
   );
 }
 
-/** Looks up which other steps saw it. */
+/** Searches the other steps that used it. */
 function SampleLink({ of, text, detail }: { of: 'files' | 'ids'; text: string; detail: string }) {
   return (
     <button

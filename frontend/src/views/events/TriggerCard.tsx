@@ -45,7 +45,7 @@ export function TriggerCard({ trigger }: { trigger: Trigger }) {
 
 const placeOf = ({ graph, step: at }: Trigger, tensor: string) => ({ ...(graph && { graph }), tensor, step: at });
 
-/** The steps whose snapshots a flight recorder held until the trigger fired. */
+/** Steps that the flight recorder held until the trigger fired. */
 function Recorded({ trigger }: { trigger: Trigger }) {
   const first = trigger.firstStep;
   if (first === null) return null;

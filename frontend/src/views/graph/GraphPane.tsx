@@ -29,7 +29,7 @@ import { Toolbar } from './Toolbar';
 import { TraceCard } from './TraceCard';
 
 interface GraphPaneProps {
-  /** Null while it is on its way. */
+  /** Null while loading. */
   readonly graph: GraphData | null;
   readonly overlay: StepStatistics | null;
   /** Name of the selected node, or path of the selected scope with a slash at its end. */
@@ -38,17 +38,17 @@ interface GraphPaneProps {
   readonly theme: 'light' | 'dark';
   /** Run, graph and step, for exported pictures. */
   readonly subject: readonly string[];
-  /** Names with a star, as `selected`. */
+  /** Names of bookmarked entities, like `selected`. */
   readonly bookmarks?: readonly string[];
   readonly onBookmark?: () => void;
   readonly onSelect: (name: string | null) => void;
-  /** How the nodes in view moved over the steps; they are set by `onTrends`. */
+  /** Trends of the visible nodes; requested by `onTrends`. */
   readonly trends?: NodeTrends | null;
   readonly onTrends?: (graph: GraphData, rows: readonly number[]) => void;
   readonly onHover?: (name: string | null) => void;
   /** Gives the rest of the page access to the pane; null when it unmounts. */
   readonly onModel?: (model: GraphView | null) => void;
-  /** Rows of nodes to mark, each leading to the next: how NaN went from its origin to the loss. */
+  /** Rows of nodes to mark as a chain: the path of NaN from its origin to the loss. */
   readonly chain: readonly number[];
   /** Paths of repeated blocks that are not grouped; `*` for all. */
   readonly ungrouped: readonly string[];
@@ -63,7 +63,7 @@ interface GraphPaneProps {
   readonly legendElsewhere?: boolean;
   /** Scope paths to expand at first (`*`: all); without it the pane chooses. */
   readonly expandedScopes?: readonly string[];
-  /** The opened scopes that have no opened scope in them (their ancestors are implied), or `['*']`; at most 200. */
+  /** Expanded scopes without expanded scopes inside (ancestors are implied), or `['*']`; at most 200. */
   readonly onExpandedChange?: (scopes: readonly string[]) => void;
   /** Called before all expanded scopes change, to add a history entry. */
   readonly onLeave?: () => void;
@@ -128,7 +128,7 @@ export function GraphPane(props: GraphPaneProps) {
 type Reference<T> = { current: T | null };
 type Canvases = Record<'graph' | 'highlights' | 'minimap', Reference<HTMLCanvasElement>>;
 
-/** Draws the model on the canvases and takes the pointer, as long as the pane is there. */
+/** Draws the model on the canvases and handles the pointer, while the pane is mounted. */
 function useScreen(model: GraphView, surface: Reference<HTMLDivElement>, canvases: Canvases): void {
   useLayoutEffect(() => {
     const [base, above, minimap] = [canvases.graph.current!, canvases.highlights.current!, canvases.minimap.current!];
@@ -186,7 +186,7 @@ function label(graph: GraphData | null): string {
   return `Graph ${graph.name}, ${graph.nodeCount} nodes. Use arrow keys to move between nodes, Enter to expand a scope, and slash to search.`;
 }
 
-/** `/` and Ctrl+F go to the search from anywhere on the page but a text field. */
+/** `/` and Ctrl+F focus the search from anywhere on the page except a text field. */
 function searchKeys(pane: { current: HTMLDivElement | null }): () => void {
   const listener = (event: KeyboardEvent): void => {
     const typing = event.target instanceof HTMLElement && event.target.closest('input, textarea, select, [contenteditable]') !== null;

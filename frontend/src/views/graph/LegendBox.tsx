@@ -58,7 +58,7 @@ function Scale({ legend }: { legend: Extract<Legend, { kind: 'scale' }> }) {
   const labels = ticks.map(({ place, label }) => {
     const x = MARGIN + place * (WIDTH - 2 * MARGIN);
     const width = textWidth(label, FONT);
-    // At the ends they keep clear of the card's edge.
+    // Labels at the ends stay inside the card.
     const left = Math.max(EDGE, Math.min(WIDTH - EDGE - width, x - width / 2));
     return { x, label, left, right: left + width };
   });

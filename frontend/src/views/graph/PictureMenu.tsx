@@ -21,7 +21,7 @@ interface PictureMenuProps {
 export function PictureMenu({ model, subject }: PictureMenuProps) {
   const job = useJob(model, subject);
   return (
-    // The toolbar's arrow keys are not those of the menu.
+    // The toolbar's arrow keys do not apply to the menu.
     <div onKeyDown={(event) => (event.target as Element).closest('.popover') && event.stopPropagation()}>
       <Popover
         label="Export image"
@@ -75,7 +75,7 @@ function useJob(model: GraphView, subject: readonly string[]): Job {
         share.value = done;
       };
       try {
-        // Pictures of one graph that show other things have other names.
+        // Different pictures of one graph get different file names.
         const colours = model.colouring.peek()?.legend.title ?? '';
         const name = `${fileName(...subject, what === 'whole' ? 'whole graph' : 'on show', colours)}.${format}`;
         downloadBlob(name, await picture.file(progress, signal));

@@ -37,7 +37,7 @@ export function GraphView() {
   );
 }
 
-/** Which part of the step is shown. */
+/** Menu for the visible part of the step. */
 function PartBar() {
   if (parts.value.length < 2) return null;
   const options = parts.value.map((value) => ({ value, label: PART_TITLES[value] }));
@@ -95,7 +95,7 @@ export function RunGraph() {
   );
 }
 
-/** Takes the chain from origin to loss off the graph again, or shows it. */
+/** Shows or hides the path from origin to loss on the graph. */
 export function ChainSwitch() {
   if ((report.value?.chain.length ?? 0) < 2 || !report.value?.chain.some((link) => link.graph === graph.data.value?.id)) return null;
   const toggle = () => {
@@ -115,7 +115,7 @@ export function ChainSwitch() {
 /** Scopes that each graph expands automatically, which the address omits. */
 const opensByItself = new Map<string, readonly string[]>();
 
-/** The open scopes as the graph reported them last: others come from the address, as "back" leads there. */
+/** The expanded scopes last reported by the graph; different ones come from the address, e.g. by "back". */
 let reported: readonly string[] | null = null;
 
 function keepOpenScopes(id: string, scopes: readonly string[]): void {

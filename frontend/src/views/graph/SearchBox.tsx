@@ -10,12 +10,12 @@ import { clearSearch, hitAt, nextHit } from './canvas/navigation';
 import { NodeRow } from './NodeRow';
 import { GraphIcon } from './ToolButton';
 
-/** Typing stops for this long before a search of a large graph starts. */
+/** A search of a large graph starts when typing has paused for this long. */
 const PAUSE_MS = 60;
 
 interface SearchBoxProps {
   model: GraphView;
-  /** Gives the keyboard back to the graph. */
+  /** Returns the focus to the graph. */
   onDone: () => void;
 }
 
@@ -31,7 +31,7 @@ export function SearchBox({ model, onDone }: SearchBoxProps) {
   };
   const enter = () => {
     setListed(true);
-    linesWanted.value = true; // a line of the program may be searched for
+    linesWanted.value = true; // the search may be for a source line
   };
   const leave = (event: FocusEvent & { currentTarget: HTMLElement }) => {
     if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setListed(false);
@@ -71,7 +71,7 @@ export function SearchBox({ model, onDone }: SearchBoxProps) {
 
 interface Draft {
   readonly text: string;
-  /** Something is typed: it is searched for once typing stops. */
+  /** Text was typed: the search starts when typing pauses. */
   readonly type: (text: string) => void;
   /** Searches at once; false if more text was typed before the end. */
   readonly search: (text: string) => Promise<boolean>;
@@ -140,7 +140,7 @@ function PaletteHint() {
   );
 }
 
-/** Enter and the arrows go from hit to hit, Esc clears the search and leaves it. */
+/** Enter and the arrows move between hits, Esc clears the search and leaves it. */
 function onSearchKey(event: KeyboardEvent & { currentTarget: HTMLInputElement }, model: GraphView, draft: Draft, leave: () => void): void {
   if (event.ctrlKey || event.metaKey) return; // keys of the page
   event.stopPropagation();
@@ -189,7 +189,7 @@ function Hits({ model }: { model: GraphView }) {
   );
 }
 
-/** A list that one can take in; it moves on with the current hit. */
+/** A list of readable length; it scrolls with the current hit. */
 const LISTED = 8;
 
 interface SearchResultsProps {
@@ -222,7 +222,7 @@ function SearchResults({ model, onChoose }: SearchResultsProps) {
 interface SearchSheetProps {
   model: GraphView;
   onChoose: (text: string) => void;
-  /** Gives the keyboard back to the box. */
+  /** Returns the focus to the box. */
   onDone: () => void;
 }
 

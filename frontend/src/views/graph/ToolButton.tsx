@@ -3,7 +3,7 @@ interface ToolButtonProps {
   label: string;
   onClick: () => void;
   pressed?: boolean;
-  /** Of a button with a dialog: whether that is open. */
+  /** For a button with a dialog: whether it is open. */
   opens?: boolean;
   disabled?: boolean;
 }

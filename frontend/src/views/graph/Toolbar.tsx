@@ -7,12 +7,12 @@ import { zoomBy } from './canvas/navigation';
 import { PictureMenu } from './PictureMenu';
 import { type GraphIconName, ToolButton } from './ToolButton';
 
-/** A button of the toolbar; adding one is one row. */
+/** A button of the toolbar; a new one is one row. */
 interface Tool {
   readonly icon: GraphIconName;
   readonly label: string;
   readonly run: (model: GraphView) => void;
-  /** Of a switch: whether it is on. `grouped`: whether repeated blocks are. */
+  /** For a toggle: whether it is on. `grouped`: whether repeated blocks are. */
   readonly pressed?: (model: GraphView, grouped: boolean) => boolean;
   readonly disabled?: (model: GraphView) => boolean;
 }
@@ -45,7 +45,7 @@ const TOOLS: readonly (readonly Tool[])[] = [
   ],
 ];
 
-/** Buttons over the graph's upper right corner: one stop of the Tab key, the arrow keys go from one to the next. */
+/** Buttons at the graph's upper right corner: one tab stop; arrow keys move between them. */
 export function Toolbar({ model, subject, grouped }: { model: GraphView; subject: readonly string[]; grouped: boolean }) {
   const progress = model.progress.value;
   const root = useRef<HTMLDivElement>(null);
@@ -87,7 +87,7 @@ export function Toolbar({ model, subject, grouped }: { model: GraphView; subject
   );
 }
 
-/** Tab stops at one button, the first one at first. */
+/** Tab stops at one button, initially the first. */
 function tabTo(root: HTMLElement | null, wanted: EventTarget | null): void {
   const buttons = [...(root?.querySelectorAll<HTMLElement>('.graph-button') ?? [])];
   const stop = buttons.find((button) => button === wanted) ?? buttons[0];

@@ -7,7 +7,7 @@ import { nextTraced, tracedAt } from './canvas/navigation';
 import { NodeRow } from './NodeRow';
 import { GraphIcon } from './ToolButton';
 
-/** A list that a browser draws at once; it moves on with the current node. */
+/** A list that a browser draws at once; it scrolls with the current node. */
 const LISTED = 200;
 
 /** The nodes of a trace, above the graph, or the start of a path without an end yet. */

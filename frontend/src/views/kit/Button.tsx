@@ -36,7 +36,7 @@ interface SegmentedProps<T extends string> {
   onChange: (value: T) => void;
 }
 
-/** One choice out of a few, all in view. */
+/** One choice of a few, all visible. */
 export function Segmented<T extends string>({ label, options, value, onChange }: SegmentedProps<T>) {
   return (
     <fieldset class="segmented" aria-label={label}>

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { copyText } from '../../lib/download';
 import { Icon, type IconName } from './Icon';
 
-/** Copies `text`; a tick says for a moment that it did. */
+/** Copies `text`; a tick confirms it for a moment. */
 interface CopyProps {
   /** The text to copy; a function if it is only known on demand. */
   text: string | (() => string);

@@ -1,6 +1,6 @@
 import { visible } from '../../lib/text/visible_text';
 
-/** Runs of one study differ at the end of their names: so much of it stays. */
+/** Runs of one study differ at the end of their names, so this much of it stays. */
 const END = 14;
 
 /** A name whose middle is shortened if there is not enough room. */

@@ -53,7 +53,7 @@ function Hint({ text }: { text: string }) {
   );
 }
 
-/** Seconds since it is shown. */
+/** Seconds since it appeared. */
 export function Elapsed() {
   const [seconds, setSeconds] = useState(0);
   useEffect(() => {
@@ -64,7 +64,7 @@ export function Elapsed() {
   return <span class="num">{seconds} s</span>;
 }
 
-/** How far an analysis is; nothing once it is done. */
+/** Progress of an analysis; nothing once it is finished. */
 export function AnalysisProgress({ what, progress }: { what: string; progress: Progress | null }) {
   if (progress === null) return null;
   const { done, total, doing } = progress;

@@ -20,7 +20,7 @@ export function Popover({ trigger, children, label, end, className }: PopoverPro
     root.current?.querySelector<HTMLElement>('button')?.focus();
   };
 
-  // Before it is painted: a key that is pressed at once must not meet the focus on its way.
+  // Before it is painted, so that an immediate key press finds the focus.
   useLayoutEffect(() => {
     if (!open) return;
     if (panel.current && root.current) keepInWindow(panel.current, root.current);

@@ -5,7 +5,7 @@ interface TabsProps<T extends string> {
   onChange: (tab: T) => void;
 }
 
-/** Tabs as the ARIA practices have them: one tab stop, arrow keys move and select. */
+/** Tabs following the ARIA practices: one tab stop, arrow keys move and select. */
 export function Tabs<T extends string>({ label, tabs, current, onChange }: TabsProps<T>) {
   const onKeyDown = (event: KeyboardEvent) => {
     const offset = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;

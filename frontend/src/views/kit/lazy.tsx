@@ -19,7 +19,7 @@ export class LazyParts<T extends object> {
     }
   };
 
-  /** One of the parts; until it is there a bar moves, as while data loads. */
+  /** One of the parts; a progress bar is shown while it loads. */
   part<K extends keyof T>(name: K): ComponentType {
     return () => {
       useEffect(() => void this.load(), []);
@@ -30,7 +30,7 @@ export class LazyParts<T extends object> {
   }
 }
 
-/** The server may have another version by now. */
+/** The server may have been upgraded. */
 function NotLoaded() {
   return (
     <Message title="This part of the page could not be loaded" testid="error-state">

@@ -41,10 +41,10 @@ import { NothingCaptured } from '../shell/NothingCaptured';
 import { type Direction, LayersCanvas } from './layers_canvas';
 import { opsOf } from './ops_of';
 
-/** Fewer cards say less than the ops do. */
+/** With fewer cards, the ops are more useful. */
 const FEWEST = 3;
 
-/** The model as its author wrote it: a card a layer. */
+/** The model as written: one card per layer. */
 export function LayersView() {
   const failed = graph.error.value ?? run.error.value;
   if (graph.data.value === null && failed) return <Failure error={failed} retry={graph.error.value ? graph.reload : run.reload} />;
@@ -215,7 +215,7 @@ function stateOf(key: string, drawing: LayersCanvas) {
   return { selected: chosenLayer.value === key, nonfinite: (statistics?.nan ?? 0) + (statistics?.inf ?? 0) > 0, color: '' };
 }
 
-/** A block is opened or closed, of a layer the ops are shown. */
+/** A block expands or collapses; a layer shows its ops. */
 function enter(key: string): void {
   const item = itemOf(key);
   if (!item) return;
@@ -259,13 +259,13 @@ function Toolbar({ canvas }: { canvas: { current: LayersCanvas | null } }) {
   );
 }
 
-/** The model in numbers, in the upper left corner. */
+/** Facts of the model, in the upper left corner. */
 function ModelFacts() {
   const found = graphLayers.data.value;
   if (!found) return null;
   const { cards, recorded } = found.layers;
   const layers = cards.filter(({ kind }) => kind === 'layer');
-  // A layer that is called twice has its weights once.
+  // The weights of a layer that is called twice count once.
   const own = new Map(layers.map(({ path, parameters: count }) => [path, count]));
   const parameters = [...own.values()].reduce((sum, count) => sum + count, 0);
   const roots = new Set(layers.map(({ path }) => path.split('/')[0]!));

@@ -15,9 +15,9 @@ const EMPTY: CardPicture = { width: 0, height: 0, cards: [], frames: [], edges: 
 const CLICK_SLOP = 4;
 const WHEEL_STEP = 0.0016;
 const PINCH_STEP = 0.012;
-/** The sign that opens and closes is in a square of this size at the upper left. */
+/** The sign that expands and collapses is in a square of this size at the upper left. */
 const SIGN = 30;
-/** From this zoom on titles can be read; below the next, the rest has less than 9.5 pixels; from the last on it can be read at ease. */
+/** Zoom limits: titles are readable from the first; below the second, other text has less than 9.5 pixels; the third is comfortable. */
 const OVERVIEW = 0.3;
 const LEGIBLE = 0.7;
 const READABLE = 0.84;
@@ -29,7 +29,7 @@ const MARGIN = 16;
 const MOST_PIXELS = 8192;
 /** Width of the model facts and the legend on the left. */
 const FACTS = 236;
-/** In a view no wider than this layers begin below the facts, which are this high there. */
+/** In a view no wider than this, layers begin below the facts, which have this height. */
 const NARROW = 720;
 const FACTS_HEIGHT = 122;
 /** A view narrower than this has one column of cards, between the model's name and the legend's title. */
@@ -62,7 +62,7 @@ export class LayersCanvas {
   private bare = false;
   private requested = 0;
   private fitted = false;
-  /** The camera as it was set before anybody moved it. */
+  /** The initial camera, before the user moves it. */
   private looked: Camera | null = null;
   private readonly context: CanvasRenderingContext2D;
   private readonly fitter: TextFitter;
@@ -131,7 +131,7 @@ export class LayersCanvas {
     return this.viewport.view.width > NARROW ? FACTS : 0;
   }
 
-  /** Another graph: all of it is looked at. */
+  /** Another graph is shown as a whole. */
   forget(): void {
     this.fitted = false;
     this.level = null;
@@ -204,7 +204,7 @@ export class LayersCanvas {
     return keys.map((key) => this.find(key)).filter((card) => card !== undefined);
   }
 
-  /** All of it as a file, twice as fine as it is drawn at first. */
+  /** Everything as a file, at twice the initial resolution. */
   async file(format: 'png' | 'svg', title: string): Promise<Blob> {
     const { data, selected, picture } = this;
     if (!data || picture.cards.length === 0) throw new Error('Layers are still loading. Try again.');
@@ -396,7 +396,7 @@ function liesTo(from: PlacedCard, to: PlacedCard, direction: Direction): boolean
   return direction === 'left' ? bx < ax - 4 : bx > ax + 4;
 }
 
-/** The closest card; a way aside counts twice. */
+/** The closest card; sideways distance counts twice. */
 function nearest(from: PlacedCard, cards: readonly PlacedCard[], direction: Direction): PlacedCard | undefined {
   const upright = direction === 'up' || direction === 'down';
   const [ax, ay] = middle(from);

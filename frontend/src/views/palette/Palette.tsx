@@ -14,7 +14,7 @@ const close = () => {
   paletteOpen.value = false;
 };
 
-/** One field that finds everything: commands, nodes, scopes, ops, layers, lines of the program, problems, steps, runs. */
+/** One field that finds everything: commands, nodes, scopes, ops, layers, source lines, problems, steps, runs. */
 export function Palette() {
   const dialog = useRef<HTMLDialogElement>(null);
   const then = useRef<(() => void) | undefined>(undefined);
@@ -33,7 +33,7 @@ export function Palette() {
       aria-label="Find anything"
       data-testid="palette"
       ref={dialog}
-      onClose={(event) => event.currentTarget.isConnected && close()} // by the browser; reported later, maybe when it is open again
+      onClose={(event) => event.currentTarget.isConnected && close()} // by the browser; reported later, possibly after reopening
       onClick={(event) => event.target === dialog.current && close()}
     >
       <Finder
@@ -115,7 +115,7 @@ interface Found {
 function useFound(text: string, onText: () => void): Found {
   const [found, setFound] = useState<Found>({ groups: [], of: null });
   const latest = useMemo(() => new LatestRequest(), []);
-  const known = sources.value; // lines and findings may come while it is open
+  const known = sources.value; // lines and findings may arrive while it is open
   useEffect(() => {
     void findChoices(text, known, latest.start()).then((groups) => {
       if (groups !== null) setFound({ groups, of: text });

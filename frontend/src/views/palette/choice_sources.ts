@@ -26,14 +26,14 @@ export interface Choice {
   readonly id?: string;
   readonly detail?: string;
   readonly key?: string;
-  /** Text to go on typing instead of doing something. */
+  /** Text to continue typing, instead of an action. */
   readonly fill?: string;
   readonly run?: () => void;
 }
 
 export interface Source {
   readonly group: string;
-  /** Rows shown at most. */
+  /** Maximum number of rows. */
   readonly most: number;
   readonly texts: Texts;
   choice(row: number): Choice;
@@ -48,7 +48,7 @@ export interface Source {
 /** Unique key of a choice within its source. */
 export const idOf = ({ id, text }: Choice): string => id ?? text;
 
-/** A source of a list that is there. */
+/** A source for a loaded list. */
 function listed(group: string, most: number, choices: readonly Choice[]): Source {
   const texts = choices.map(({ text }) => text);
   return { group, most, texts, choice: (row) => choices[row]!, rowOf: (id) => choices.findIndex((choice) => idOf(choice) === id) };
@@ -78,7 +78,7 @@ function nodes(): Source {
   return { group: 'Nodes', most: 8, texts: drawn.names, choice, rowOf: (text) => rowOf(drawn, text) };
 }
 
-/** Scopes of the graph, which they are shown on. */
+/** Scopes of the graph. */
 function scopes(): Source {
   const drawn = graph.data.value;
   if (!drawn) return listed('Scopes', 0, []);
@@ -95,7 +95,7 @@ function scopes(): Source {
 const ops = (): Source => valuesOf('Ops', 'op', graph.data.value?.opTypes);
 const layers = (): Source => valuesOf('Layers', 'layer', graph.data.value?.layers);
 
-/** Values of a column, which the graph's search finds. */
+/** Values of a column, found by the graph's search. */
 function valuesOf(group: string, field: string, column: DictColumn | undefined): Source {
   const counts = new Map<number, number>();
   for (const code of column?.codes ?? []) counts.set(code, (counts.get(code) ?? 0) + 1);

@@ -6,7 +6,7 @@ import { searchFor } from '../graph/canvas/navigation';
 import type { Choice, Source } from './choice_sources';
 
 export interface Listed extends Choice {
-  /** The source's group, which a row of `Recent` keeps. */
+  /** The source's group, also for rows of `Recent`. */
   readonly of: string;
 }
 
@@ -18,7 +18,7 @@ export interface Group {
 }
 
 const MOST_RECENT = 6;
-/** Commands are few and meant for this; names of nodes are many. */
+/** Commands get a bonus: they are few, names of nodes are many. */
 const COMMAND_BONUS = 6;
 /** Matches this much worse than the best, or with fewer points per letter, are noise. */
 const WORTH = 0.65;

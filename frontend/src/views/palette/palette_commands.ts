@@ -20,7 +20,7 @@ interface Command {
   /** Key of a recent command, if its title may not be unique. */
   readonly id?: string;
   readonly detail?: string;
-  /** The key that does the same. */
+  /** The key with the same effect. */
   readonly key?: string;
   /** Text to continue typing, for commands with an argument; they do nothing by themselves. */
   readonly fill?: string;
@@ -129,7 +129,7 @@ const marked = (): Command[] =>
     run: () => goToBookmark(bookmark),
   }));
 
-/** A list of commands; those that do nothing now are left out of it. A new one is one row. */
+/** Lists of commands, without those that have no effect now. A new one is one row. */
 export const COMMAND_LISTS: readonly (() => readonly Command[])[] = [
   views,
   goTos,

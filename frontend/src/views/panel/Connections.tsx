@@ -9,7 +9,7 @@ import { view } from '../../state/page/choices';
 import { pathStart, selectLayer, selectNode, selectTensor, startTrace } from '../../state/selection';
 import { ScopePart } from '../kit/LongName';
 
-/** Inputs and outputs to click through: the tensor that flows in, the nodes it flows to. */
+/** Inputs and consumers as links. */
 export function Connections({ detail }: { detail: NodeDetail }) {
   const consumers = detail.outputs.flatMap((output) => output.consumers.map((consumer) => ({ consumer, slot: output.slot })));
   return (
@@ -50,7 +50,7 @@ export function Connections({ detail }: { detail: NodeDetail }) {
   );
 }
 
-/** From a node to its layer, to the layer's weights with their gradients, and to the gradients of the node itself. */
+/** Links from a node to its layer, to the layer's weights with their gradients, and to the gradients of the node itself. */
 function LayerLinks({ node }: { node: string }) {
   const found = graphLayers.data.value;
   if (!found || found.graph !== graph.data.value) return null;

@@ -37,7 +37,7 @@ const SCALES = [
   { value: 'linear', label: 'Linear' },
 ] as const;
 
-/** How the values are spread, over the steps and at the current step. */
+/** Distribution of the values, over the steps and at the current step. */
 export function HistogramTab() {
   const data = histograms.data.value;
   if (captured.value === false) return <NotCaptured />;
@@ -78,7 +78,7 @@ export function HistogramTab() {
   );
 }
 
-/** How many histograms a ridgeline can show and still be read. */
+/** Maximum number of histograms in a readable ridgeline. */
 const MOST_RIDGES = 32;
 
 function HistogramChart({ data }: { data: Histograms }) {

@@ -29,7 +29,7 @@ const BANDS = [
   { value: 'quantiles', label: 'Quantiles' },
 ] as const;
 
-/** How the statistics of the tensor move over the steps, alone or beside pinned ones. */
+/** Statistics of the tensor over the steps, alone or beside pinned ones. */
 export function HistoryTab() {
   return (
     <div class="tab-body fill">

@@ -195,7 +195,7 @@ export function LargestTensor({ worst }: { worst: WorstTensor | null }) {
   );
 }
 
-/** Shows the histograms of all tensors that a condition holds for. */
+/** Shows the histograms of all tensors that match a condition. */
 export function WallButton({ where }: { where: string }) {
   const show = () =>
     batch(() => {
@@ -258,7 +258,7 @@ function Output({ item, statistics }: { item: Item; statistics: CardStatistics |
 
 const SIZE = { width: 320, height: 72 };
 
-/** One bin that holds most elements, as the zeros of a ReLU, is cut off: else nothing of the others could be seen. */
+/** A dominating bin, like the zeros of a ReLU, is clipped so that others are visible. */
 function tallest(counts: ArrayLike<number>): number {
   const [first = 0, second = 0] = [...Array.from(counts)].sort((a, b) => b - a);
   return second > 0 && first > 4 * second ? 1.25 * second : first;

@@ -123,7 +123,7 @@ function PanelHeader({ name }: { name: string }) {
   );
 }
 
-/** `/job:localhost/replica:0/task:0/device:GPU:0` is `GPU:0` to people. */
+/** Shortens `/job:localhost/replica:0/task:0/device:GPU:0` to `GPU:0`. */
 function shortDevice(device: string): string {
   return /device:([A-Z]+:\d+)/i.exec(device)?.[1] ?? device;
 }
@@ -135,7 +135,7 @@ function BookmarkButton() {
   return <IconButton small icon="star" label={label} pressed={on} onClick={toggleBookmark} testid="bookmark" />;
 }
 
-/** Says that the numbers below were computed and not captured, and how far they are proven. */
+/** Says that the numbers below were computed and not captured, and whether they are verified. */
 function ComputedBadge() {
   const place = computedPlace.value;
   if (place === null) return null;

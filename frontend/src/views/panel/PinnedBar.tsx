@@ -9,7 +9,7 @@ import { comparedLabels, compareWith, isPinned, pinned, pinsFull, showSideBySide
 import { IconButton } from '../kit/Button';
 import { Popover } from '../kit/Popover';
 
-/** Pins the selected tensor, or lets go of it. */
+/** Pins or unpins the selected tensor. */
 export function PinButton() {
   const tensor = chosenTensor.value;
   if (tensor === null) return null;
@@ -30,7 +30,7 @@ export function PinButton() {
 
 /** The pinned tensors, one click away, and their histories side by side. */
 export function PinnedBar() {
-  // Different from that of the selected one, too.
+  // Also different from the name of the selected one.
   const names = comparedLabels.value;
   if (pins.value.length === 0) return null;
   return (

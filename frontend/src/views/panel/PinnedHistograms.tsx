@@ -16,7 +16,7 @@ interface Named {
   readonly histogram: Histograms;
 }
 
-/** Histograms of the pinned tensors, of whatever runs and steps, over each other. */
+/** Overlaid histograms of the pinned tensors, of any runs and steps. */
 export function PinnedHistograms() {
   const lines = lineColours(theme.value);
   const colours = useMemo(() => chartColours(theme.value), [theme.value]);
@@ -67,7 +67,7 @@ function tracesOf(all: readonly Named[], { outlines }: TensorOverlay): Trace[] {
   });
 }
 
-/** Exact zeros are cut off a little above everything else. */
+/** Exact zeros are clipped a little above all other bars. */
 const ROOM = 1.08;
 
 function layoutOf({ axis, top }: TensorOverlay, colours: ChartColours) {

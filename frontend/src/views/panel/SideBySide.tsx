@@ -43,9 +43,9 @@ export function SideBySide() {
 interface ColumnProps {
   pin: Pin;
   name: string;
-  /** Undefined until it is there. */
+  /** Undefined while loading. */
   found: PinnedColumn | undefined;
-  /** Of the values of all columns. */
+  /** Range of the values of all columns. */
   range: NumberRange | null;
 }
 
@@ -151,7 +151,7 @@ interface ColumnHeatmapProps {
   label: string;
 }
 
-/** A value as a small heatmap, in the colours of its neighbours. */
+/** A value as a small heatmap, with the common scale. */
 function ColumnHeatmap({ slice, range, label }: ColumnHeatmapProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const shade = theme.value;

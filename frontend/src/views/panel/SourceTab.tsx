@@ -12,7 +12,7 @@ import { Message } from '../kit/Message';
 import { Prose } from '../kit/Prose';
 import { Code } from '../source/SourceText';
 
-/** Which frame of the stack is open; the innermost until another one is chosen. */
+/** The expanded frame of the stack; the innermost until another one is chosen. */
 const chosenFrame = signal<{ node: string; frame: number } | null>(null);
 
 const frame = computed<StackFrame | null>(() => {
@@ -123,7 +123,7 @@ function SourceText() {
   );
 }
 
-/** Scrolls only the text; `scrollIntoView` would move the page's own panes too. */
+/** Scrolls only the text; `scrollIntoView` would also move the page's panes. */
 function centre(line: HTMLElement | null): void {
   const text = line?.parentElement;
   if (line && text) text.scrollTop = line.offsetTop - text.clientHeight / 2;

@@ -8,7 +8,7 @@ import { goTo } from '../../state/selection';
 import { focusElementOf } from '../../state/tensors/value';
 import { Prose } from '../kit/Prose';
 
-const FIRST = 40; // elements of a long way back that are listed, and of its end:
+const FIRST = 40; // number of listed elements at the start and at the end of a long backtrace
 const LAST = 5;
 
 /** Single elements, traced back as far as values were stored. */

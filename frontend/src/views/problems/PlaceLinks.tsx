@@ -36,7 +36,7 @@ export function StepLink({ step }: { step: number }) {
   );
 }
 
-/** The user's line, and the way to it. */
+/** The user's source line, and a link to it. */
 export function SourceLink({ frame, place }: { frame: StackFrame | null; place: Place }) {
   if (frame === null) return null;
   return (

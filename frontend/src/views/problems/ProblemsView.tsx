@@ -82,7 +82,7 @@ function Count({ severity, count }: { severity: string; count: number }) {
   );
 }
 
-/** Whose settings rules are applied with. */
+/** The file of rule settings. */
 const setBy = (found: Findings): string => (found.rules_file ? `, as ${found.rules_file.name} says` : '');
 
 function Nothing() {
@@ -154,7 +154,7 @@ function Limits() {
   );
 }
 
-/** Infinities and NaN that are meant, or touch nothing that matters, each with the reason. */
+/** Expected infinities and NaN, each with the reason. */
 function Harmless({ origins }: { origins: readonly Origin[] }) {
   if (origins.length === 0) return null;
   return (

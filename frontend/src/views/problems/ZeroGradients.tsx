@@ -11,7 +11,7 @@ import { TensorLink } from './PlaceLinks';
 
 const MOST = 100; // variables that are listed
 
-/** Variables that do not learn: gradients that are exactly zero and why, and updates lost to rounding. */
+/** Variables that do not train: gradients that are exactly zero and why, and updates lost to rounding. */
 export function ZeroGradients() {
   const news = ledgerNews.value;
   return (
@@ -48,7 +48,7 @@ export function ZeroGradients() {
   );
 }
 
-/** A name that may break behind its slashes. */
+/** A name that may wrap after its slashes. */
 function breakable(name: string): ComponentChildren {
   return name.split(/(?<=\/)/).map((part, i) => (
     <Fragment key={i}>

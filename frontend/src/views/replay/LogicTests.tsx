@@ -7,7 +7,7 @@ import { hasPassed, shownOutcome, testLogic } from '../../state/replay/logic_tes
 import { computing, recordings } from '../../state/replay/replay';
 import { selectTensor } from '../../state/selection';
 
-/** More are seldom read. */
+/** Maximum number of rows. */
 const MOST_ROWS = 50;
 /** Maximum columns side by side; with more, each name has a line. */
 const MOST_BESIDE = 3;
@@ -115,7 +115,7 @@ function Rows({ result }: { result: LogicResult }) {
 function Cell({ column, cell, span }: { column: string; cell: string | number | null; span: number }) {
   if (typeof cell === 'number') return <td colSpan={span}>{Number.isInteger(cell) ? formatCount(cell) : formatNumber(cell)}</td>;
   const text = cell === null ? '' : visible(String(cell));
-  // A line of the program divides; only names have scopes.
+  // A source line also has slashes; only names have scopes.
   const { scope, label } = column === 'line' ? { scope: '', label: shortLine(text) } : splitScope(text);
   const name = (
     <>

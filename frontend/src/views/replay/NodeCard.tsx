@@ -6,7 +6,7 @@ import { chosenTensor } from '../../state/page/choices';
 import { shownStep } from '../../state/replay/replay';
 import { selectedNode, selectTensor } from '../../state/selection';
 
-/** More are seldom read one by one; the panel's overview has all. */
+/** Maximum number listed; the panel's overview has all. */
 const MOST = 12;
 
 /** Inputs and outputs of the node under the cursor. */

@@ -9,7 +9,7 @@ import { useSize } from '../kit/hooks';
 
 const ROW = 24;
 
-/** All nodes in topological order; a text leaves those whose name holds it. */
+/** All nodes in topological order, filtered by a text in their names. */
 export function NodeList() {
   const { ref, height } = useSize<HTMLDivElement>();
   const [top, setTop] = useState(0);

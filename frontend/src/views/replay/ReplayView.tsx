@@ -126,7 +126,7 @@ function NothingRecorded() {
   );
 }
 
-/** Running a graph from a file is not a matter of course. */
+/** Running a graph from a file needs permission. */
 function NotAllowed() {
   return (
     <Message title="Replay is off on this server" testid="replay-not-allowed">

@@ -10,7 +10,7 @@ interface StepperKey {
 
 const focusBox = () => document.querySelector<HTMLElement>('.override-text')?.focus();
 
-/** Keys while the stepper has the focus. */
+/** Keys while Replay has the focus. */
 export const REPLAY_KEYS: readonly StepperKey[] = [
   { keys: ['↑', '↓'], does: 'Previous / next node', actions: { ArrowUp: () => moveBy(-1), ArrowDown: () => moveBy(1) } },
   { keys: ['PgUp', 'PgDn'], does: 'Ten nodes back / forward', actions: { PageUp: () => moveBy(-10), PageDown: () => moveBy(10) } },

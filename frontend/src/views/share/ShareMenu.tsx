@@ -19,7 +19,7 @@ import { Elapsed } from '../kit/Message';
 import { Popover } from '../kit/Popover';
 import { layersOnShow } from '../layers/LayersView';
 
-/** Shares the current view: as a link, an image, the run's own file, or a page that needs no server. */
+/** Shares the current view: as a link, an image, the run's file, or a page without a server. */
 export function ShareMenu() {
   const task = useTask();
   const entry = runEntry.value;
@@ -194,7 +194,7 @@ function wording(error: unknown): string {
 }
 
 interface ShownImage {
-  /** In a sentence; and as the menu calls it. */
+  /** Its name in a sentence, and in the menu. */
   readonly what: string;
   readonly label: string;
   /** Suffix of its file name, after the run's name. */
@@ -202,7 +202,7 @@ interface ShownImage {
   file(format: 'png' | 'svg'): Promise<Blob>;
 }
 
-/** At most so many charts are listed. */
+/** Maximum number of listed charts. */
 const MOST_CHARTS = 4;
 
 function savableImages(): ShownImage[] {

@@ -18,7 +18,7 @@ import { Icon } from '../kit/Icon';
 import { CutPath } from '../kit/LongName';
 import { Popover } from '../kit/Popover';
 
-/** Places of the run to come back to: a button that opens their list. */
+/** Button with the list of the run's bookmarks. */
 export function Bookmarks() {
   if (runEntry.value === null) return null;
   return (

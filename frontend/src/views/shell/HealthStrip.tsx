@@ -10,7 +10,7 @@ import { graphId } from '../../state/runs';
 import { goToStep, lossCurves, step, stepColumns, stepIndex } from '../../state/steps';
 import { useSize } from '../kit/hooks';
 
-/** A heat strip over the steps that is the step slider too: every step has a place, bad steps keep their colour however many there are. */
+/** A heat strip over the steps that is also the step slider: every bad step stays visible, with any number of steps. */
 export function HealthStrip() {
   const { ref, width } = useSize<HTMLDivElement>();
   const [hover, setHover] = useState<number | null>(null);

@@ -25,7 +25,7 @@ export function NothingCaptured() {
   );
 }
 
-/** All workers have closed it: nothing comes any more. */
+/** All workers have closed it: there will be no more data. */
 function Over({ detail }: { detail: RunDetail }) {
   const imported = detail.info['imported from'];
   const dropped = detail.workers.reduce((sum, worker) => sum + worker.dropped, 0);
@@ -49,7 +49,7 @@ function Over({ detail }: { detail: RunDetail }) {
   );
 }
 
-/** The program was warned why. */
+/** The program printed a warning with the reason. */
 function Told({ detail }: { detail: RunDetail }) {
   return (
     <>

@@ -5,7 +5,7 @@ import { initialPanelWidth, panelWidth, problemsWidth } from '../../state/page/p
 interface SplitterProps {
   label: string;
   width: Signal<number>;
-  /** Which side of the line the pane is on whose width it sets. */
+  /** The side of the pane whose width it sets. */
   side: 'left' | 'right';
   least: number;
   most: () => number;

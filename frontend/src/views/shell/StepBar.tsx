@@ -52,7 +52,7 @@ function place(count: number): string {
   return runPhase.value === 'over' ? 'no steps' : 'no steps yet';
 }
 
-/** The range of steps that everything is restricted to, and how to be rid of it. */
+/** The selected range of steps, and a button to clear it. */
 function RangeChip() {
   const range = shownRange.value;
   if (range === null) return null;
@@ -73,7 +73,7 @@ function RangeChip() {
 
 const FRAME_MS = 350;
 
-/** While playing, moves on one step at a time, but never before the current step has arrived. Stops at the last step. */
+/** While playing, advances one step at a time, after the current step has loaded. Stops at the last step. */
 function usePlayback(): void {
   const on = playing.value;
   const arrived = overlay.data.value?.step === step.value || overlay.error.value !== null;

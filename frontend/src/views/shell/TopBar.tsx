@@ -74,7 +74,7 @@ function WorkerPicker() {
   return <Picker label="Worker" none="all workers" choices={choices} selected={workerId.value} onSelect={chooseWorker} />;
 }
 
-/** Says in a few words how the run is, and leads to why. */
+/** State of the run in a few words, with a link to the problems. */
 function ProblemsButton() {
   const [count, severe] = [problemCount.value, severeCount.value];
   if (runEntry.value === null) return null;

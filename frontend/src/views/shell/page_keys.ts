@@ -116,10 +116,10 @@ export const KEYS: readonly Command[] = [
 
 const NAMES: Record<string, string> = { ArrowLeft: '←', ArrowRight: '→', Escape: 'Esc' };
 
-/** `event.key` of a key as it is written. */
+/** `event.key` as displayed. */
 export const eventKey = (name: string): string => Object.entries(NAMES).find(([, written]) => written === name)?.[0] ?? name;
 
-/** Runs a key's command unless a text field, or the part of the page that has the focus, wants the key itself. */
+/** Runs a key's command unless a text field, or the focused part of the page, handles the key. */
 export function onPageKey(event: KeyboardEvent): void {
   if (isPaletteKey(event)) {
     event.preventDefault();

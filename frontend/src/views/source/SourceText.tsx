@@ -109,7 +109,7 @@ function useLineInView(ref: { current: HTMLElement | null }, lines: readonly Num
 interface PartProps {
   lines: readonly NumberedLine[];
   tokens: TokensByLine;
-  /** Until it comes near, a part of a long file is plain text, which the browser finds text in. */
+  /** Parts of a long file are plain text until they scroll near, so that the browser's search finds them. */
   drawn: boolean;
   current: number | null;
 }

@@ -14,7 +14,7 @@ import { ScopePart } from '../kit/LongName';
 import { Failure } from '../kit/Message';
 import { isSelected } from './selected_row';
 
-/** Pixels of a card with the gap after it, and how narrow one may be. */
+/** Width of a card with its gap in pixels, and its minimum width. */
 const CARD = 136;
 const NARROWEST = 220;
 const GAP = 8;
@@ -22,7 +22,7 @@ const GAP = 8;
 /** Cards on either side of the visible ones that are requested with them. */
 const AHEAD = 60;
 
-/** The histograms of all tensors of the list, small, beside each other: as many as fit a line, and only the lines in view. */
+/** Small histograms of all tensors in the list, as many per line as fit; only visible lines are drawn. */
 export function HistogramWall({ list }: { list: SnapshotPages }) {
   const { ref, width, height } = useSize<HTMLDivElement>();
   const top = useSignal(0);

@@ -50,7 +50,7 @@ const CHIPS = [
 
 interface ToolbarProps {
   list: SnapshotPages | null;
-  /** How many snapshots are left out because the condition cannot be decided. */
+  /** Number of skipped snapshots for which the condition cannot be decided. */
   undecided: number;
   /** Why the server refused the filter. */
   refused: string | null;
@@ -168,7 +168,7 @@ function NodeFilters() {
   );
 }
 
-/** Filters of one click, and the order of one. */
+/** Quick filters, and a quick order. */
 function Chips() {
   const { nonfinite, where } = filter.value;
   const largest = tableSort.value.column === 'abs_max' && tableSort.value.descending;
@@ -295,7 +295,7 @@ const SORTS = [{ value: 'flow', label: 'Data flow' }].concat(
 
 const OPTIONAL = TABLE_COLUMNS.filter(({ rank }) => rank > 0);
 
-/** Which columns the list has: as many as fit, or the chosen ones, which this browser remembers. */
+/** Menu of columns: as many as fit, or the chosen ones, which this browser stores. */
 function ColumnsMenu() {
   return (
     <Popover

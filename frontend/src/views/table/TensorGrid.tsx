@@ -39,7 +39,7 @@ interface GridProps {
   list: SnapshotPages;
 }
 
-/** The rows in view; all others are space. */
+/** The visible rows; the rest is empty space. */
 export function TensorGrid({ list }: GridProps) {
   const { ref, width, height } = useSize<HTMLDivElement>();
   const top = useSignal(0);
@@ -108,7 +108,7 @@ export function TensorGrid({ list }: GridProps) {
 function Head({ column: { id, label, text } }: { column: TableColumn }) {
   const active = sort.value.column === id;
   const onClick = () => {
-    // Numbers are looked for at their largest first; after both ways the data flow again.
+    // Numbers sort descending first; the third click restores data flow order.
     const first = !text && id !== 'step';
     if (!active) sort.value = { column: id, descending: first };
     else sort.value = sort.value.descending === first ? { column: id, descending: !first } : FLOW;
@@ -210,7 +210,7 @@ function TensorLabel({ row }: { row: Snapshot }) {
   );
 }
 
-/** Whether there is a value behind the numbers, or a sample of one. */
+/** Marks a stored value, or a stored sample. */
 function Kept({ row }: { row: Snapshot }) {
   if (!row.kept) return null;
   const title = row.sample

@@ -10,7 +10,7 @@ import { HistogramWall } from './HistogramWall';
 import { TableToolbar } from './TableToolbar';
 import { TensorGrid } from './TensorGrid';
 
-/** Every tensor that the current step has, or every snapshot of all steps, one row each. */
+/** Table of all tensors of the current step, or of the snapshots of all steps. */
 export function TensorTableView() {
   if (nothingCaptured.value) return <NothingCaptured />;
   const list = tensorList.data.value?.pages ?? null;

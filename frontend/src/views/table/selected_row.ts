@@ -26,7 +26,7 @@ interface Scroller {
   readonly height: number;
 }
 
-/** Scrolls to a row unless it is in view: a row that keys lead to by as little as can be, any other to the middle. */
+/** Scrolls to a hidden row: for keys by as little as possible, otherwise to the middle. */
 function bringIntoView({ ref, height }: Scroller, index: number, total: number, by: 'key' | 'jump'): void {
   const element = ref.current;
   if (!element) return;
@@ -42,7 +42,7 @@ function bringIntoView({ ref, height }: Scroller, index: number, total: number, 
 export function useSelectedRow(list: SnapshotPages, scroller: Scroller) {
   const at = useRef<number | null>(null);
   const wanted = useRef<number | null>(null);
-  // The same function each time: rows that stay are not drawn again.
+  // A stable function, so that unchanged rows are not redrawn.
   const go = useCallback(
     (index: number) => {
       const row = list.row(index);
@@ -63,7 +63,7 @@ export function useSelectedRow(list: SnapshotPages, scroller: Scroller) {
     if (index === null || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     if (event.repeat) noteRapidInput();
-    // The first key selects the row on top of those in view.
+    // The first key selects the topmost visible row.
     const next = from === null && event.key.startsWith('Arrow') ? first : index;
     bringIntoView(scroller, next, list.total, 'key');
     go(next);

@@ -11,13 +11,13 @@ interface RowNameProps {
   timeline: Timeline;
   index: number;
   hovered: boolean;
-  /** The keys are about it. */
+  /** Whether it is the active row of the keyboard. */
   active: boolean;
 }
 
 export const rowId = (index: number) => `timeline-row-${index}`;
 
-/** A row's sign, name and how many nodes it has. */
+/** Sign, name and number of nodes of a row. */
 export function RowName({ timeline, index, hovered, active }: RowNameProps) {
   const row = timeline.rows[index] as TimelineRow;
   const worst = worstOfRow(timeline, index);

@@ -24,7 +24,7 @@ import { RowName, rowId } from './RowName';
 import { markCell, paintCells } from './timeline_cells';
 import { AXIS, openRow, ROW, useTreeKeys } from './timeline_keys';
 
-/** Names on the left, one strip of cells each; only the rows in view exist. */
+/** Names on the left, one strip of cells each; only visible rows are rendered. */
 export function TimelineGrid({ timeline }: { timeline: Timeline }) {
   const { ref, height } = useSize<HTMLDivElement>();
   const [scroll, setScroll] = useState(0);
@@ -93,10 +93,10 @@ function useFirstBadInView(ref: { current: HTMLDivElement | null }, timeline: Ti
   }, [timeline, height]);
 }
 
-/** Rows above the first bad one that stay in view. */
+/** Number of visible rows above the first bad one. */
 const CONTEXT_ROWS = 6;
 
-/** How many steps are written above the cells. */
+/** Maximum number of step labels above the cells. */
 const TICKS = 6;
 
 function Axis({ timeline }: { timeline: Timeline }) {

@@ -71,7 +71,7 @@ function Trail({ scope }: { scope: string }) {
   );
 }
 
-/** The way to the first cell that turned bad. */
+/** Button for the first cell with NaN or Inf. */
 function First() {
   const first = firstBad.value;
   if (first === null) return null;

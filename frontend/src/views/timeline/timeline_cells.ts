@@ -51,7 +51,7 @@ export function paintCells(context: CanvasRenderingContext2D, timeline: Timeline
       while (gap === 0 && end < columns && cellColour(timeline, cellOf(timeline, row, end), colours) === colour) end++;
       if (colour !== null) {
         context.fillStyle = colour;
-        // On whole pixels: half covered ones would show as seams.
+        // On whole pixels: partly covered ones would be visible as seams.
         const [left, right] = [Math.round(column * unit), Math.round(end * unit) - gap];
         context.fillRect(left, top, right - left, band.height - 2);
       }
@@ -63,7 +63,7 @@ export function paintCells(context: CanvasRenderingContext2D, timeline: Timeline
 /** Width of the narrowest mark. */
 const MARK = 7;
 
-/** Frames a cell, however narrow it is. */
+/** Frames a cell, even a narrow one. */
 export function markCell(
   context: CanvasRenderingContext2D,
   timeline: Timeline,

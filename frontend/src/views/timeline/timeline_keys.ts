@@ -1,4 +1,4 @@
-/** Keys of the timeline: along its rows and steps, opening scopes and tensors. */
+/** Keys of the timeline: movement along rows and steps, expanding scopes, selecting tensors. */
 
 import { useEffect, useState } from 'preact/hooks';
 import { rowAfterKey } from '../../lib/keyboard';
@@ -75,7 +75,7 @@ function takesKeys(): boolean {
   return had;
 }
 
-/** A node is selected, a scope is looked into, ops that differ by a number, and the rest of many, are listed. */
+/** Selects a node, opens a scope, or lists ops that differ by a number and the rest of many. */
 export function openRow(row: TimelineRow): void {
   if (row.node !== '') selectNode(row.node);
   else if (row.kind === 'scope') lookInto(row.path);

@@ -93,12 +93,12 @@ function hasOther(mode: ValueMode, role: Axis): boolean {
   return mode === 'table' && dimOf(mapping.value, role === 'y' ? 'x' : 'y') >= 0;
 }
 
-/** The dimension that is played through, of which tensor. */
+/** The dimension that is playing, and its tensor. */
 const playing = signal<{ tensor: string | null; dim: number } | null>(null);
 
 const FRAME_MS = 250;
 
-/** Moves on to the next index, around the end, once the current slice has arrived. */
+/** Advances to the next index, cyclic, after the current slice has loaded. */
 function usePlay(dim: number, index: number, length: number, set: (index: number) => void): boolean {
   const on = playing.value?.dim === dim && playing.value.tensor === chosenTensor.value;
   const waiting = slice.loading.value;

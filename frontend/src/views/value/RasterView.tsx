@@ -16,7 +16,7 @@ interface RasterViewProps {
   marked: number[] | null;
 }
 
-/** A picture of elements: the wheel zooms, dragging pans, a double click fits it again, the pointer reads off exact values. */
+/** A picture of elements: the wheel zooms, dragging pans, a double click fits, hovering shows exact values. */
 export function RasterView({ raster, label, describe, saveAs, marked }: RasterViewProps) {
   const { ref, width, height } = useSize<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -131,7 +131,7 @@ function draw(
   context.strokeRect(x - size / 2 - 2, y - size / 2 - 2, size + 4, size + 4);
 }
 
-/** Tiles smaller than this, in pixels of the page, have no room for their index. */
+/** Smaller tiles, in page pixels, have no room for their index. */
 const LABELLED = { width: 22, height: 18 };
 
 /** Each tile's index in its corner, readable on any colour. */
@@ -159,7 +159,7 @@ interface ImageViewport {
   scaleY: number;
 }
 
-/** Pictures thinner than this are stretched, or one side would vanish. */
+/** Thinner pictures are stretched, otherwise one side would vanish. */
 const MOST_ASPECT = 6;
 
 /** The whole picture, centred, with square pixels unless it is very long and thin. */

@@ -33,7 +33,7 @@ export function describe(data: Slice, row: Snapshot) {
     `[${index.join(', ')}] = ${offsets.map((offset) => textAt(data.array, offset, row.dtype)).join(', ')}`;
 }
 
-/** Says when elements were left out: a single NaN may then be invisible. */
+/** Says that elements are skipped: a single NaN may then be invisible. */
 export function Thinned({ stride }: { stride: number }) {
   if (stride === 1) return null;
   return (

@@ -13,7 +13,7 @@ import { Magnitude } from './ColourBar';
 import { Thinned } from './ValueHeatmap';
 import { numbers } from './value_colours';
 
-/** How the elements of the slice are spread, counted one by one. */
+/** Exact distribution of the elements of the slice. */
 export function ValueHistogram({ data, row }: { data: Slice; row: Snapshot }) {
   const [log, setLog] = useState(false);
   const values = numbers.value;

@@ -162,7 +162,7 @@ function ElementJumps({ row }: { row: Snapshot }) {
   );
 }
 
-/** How many places are fetched; beyond that the count says how many there are. */
+/** Maximum number of fetched positions; beyond that only their number is shown. */
 const MOST_PLACES = 1000;
 
 /** Button for the next NaN or Inf. */

@@ -64,7 +64,7 @@ export function ValueTable({ row }: { row: Snapshot }) {
   );
 }
 
-/** In the stepper, Enter or a double click puts the element into the box that changes the tensor. */
+/** In Replay, Enter or a double click copies the element into the box that changes the tensor. */
 function editElement(event: MouseEvent | KeyboardEvent): void {
   const target = event instanceof KeyboardEvent ? document.querySelector('.value-cell[data-focused="true"]') : event.target;
   const cell = target instanceof HTMLElement ? target.closest<HTMLElement>('[data-index]') : null;
@@ -158,10 +158,10 @@ function Cell({ id, x, index, place, row, focused }: CellProps) {
   );
 }
 
-/** The strongest shade: text stays readable on it. */
+/** Strongest shade with readable text. */
 const SHADE = 0.32;
 
-/** Positive numbers on blue, negative ones on orange: the stronger, the nearer to the largest magnitude of the tensor. */
+/** Positive numbers on blue, negative ones on orange: stronger for larger magnitudes. */
 function shade(number: number, row: Snapshot): { backgroundColor?: string } {
   const part = Math.abs(number) / row.abs_max;
   if (row.dtype === 'string' || !(part > 0) || !Number.isFinite(part)) return {};

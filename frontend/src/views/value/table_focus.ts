@@ -5,7 +5,7 @@ import { dimOf, fullIndex } from '../../model/value/dims';
 import type { TiledPlane } from '../../state/tensors/tiles';
 import { focusedElement } from '../../state/tensors/value';
 
-/** Pixels: of a row, a column, and of the room for them beside their heads. */
+/** Sizes in pixels: of a row, a column, and the space beside their heads. */
 interface Sizes {
   readonly row: number;
   readonly column: number;
@@ -47,7 +47,7 @@ export function drawnFocus(plane: TiledPlane, rows: VirtualWindow, columns: Virt
   return drawn ? cellId(at.y, at.x) : undefined;
 }
 
-/** Scrolls to the element that was jumped to, to the middle; to one that keys lead to, just beyond the edge, no further than it takes. */
+/** Scrolls to an element: after a jump to the middle; for keys as little as possible. */
 export function useFocus(ref: { current: HTMLElement | null }, plane: TiledPlane | null, sizes: Sizes): void {
   const focus = focusedElement.value;
   useEffect(() => {

@@ -12,7 +12,7 @@ export type ColourChoice = ColormapName | 'auto';
 
 export const colourChoice = signal<ColourChoice>('auto');
 
-/** Typed limits; null takes the data's own. They belong to one tensor. */
+/** Typed limits; null for the range of the data. They belong to one tensor. */
 const typedRange = signal<{ tensor: string | null; low: number | null; high: number | null }>({ tensor: null, low: null, high: null });
 
 export const numbers = computed(() => slice.data.value?.numbers() ?? new Float64Array());
@@ -24,7 +24,7 @@ const dataRange = computed(() => finiteLimits.value ?? { low: 0, high: 1 });
 
 export const clip = computed(() => (typedRange.value.tensor === chosenTensor.value ? typedRange.value : { low: null, high: null }));
 
-/** Limits that are the wrong way round change places. */
+/** Limits in the wrong order are swapped. */
 export function setClip(first: number | null, last: number | null): void {
   const [low, high] = first !== null && last !== null && first > last ? [last, first] : [first, last];
   typedRange.value = { tensor: chosenTensor.value, low, high };
@@ -35,7 +35,7 @@ export function clipOutliers(): void {
   if (range) setClip(range.low, range.high);
 }
 
-/** The colour scale in force: a picture is grey, a grid of maps is not. */
+/** The active colour scale: a picture is grey, a grid of maps is not. */
 function scaleFor(image: boolean): ColormapName {
   const choice = colourChoice.value;
   if (choice !== 'auto') return choice;

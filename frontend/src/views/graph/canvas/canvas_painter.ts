@@ -156,7 +156,7 @@ export class CanvasPainter {
     minimap.drawImage(this.minimapImage, 0, 0);
     minimap.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     const { x, y, width, height } = viewFrame(camera, this.model.viewport.camera, this.model.viewport.view);
-    // All in view: a frame around everything says nothing.
+    // Everything is visible: a frame around it would be meaningless.
     if (x <= 0 && y <= 0 && x + width >= MINIMAP.width && y + height >= MINIMAP.height) return;
     minimap.fillStyle = `${frame.theme.selection}1c`;
     minimap.fillRect(x, y, width, height);

@@ -4,7 +4,7 @@ import { blockGroupPath, findScope, scopePath, shownEntity } from '../../../mode
 import { rowOf } from '../../../model/wire/graph';
 import type { Drawing } from '../../../render/frame';
 
-/** A scope that is the body of a node has the node's name; null for nothing. */
+/** A scope that is the body of a node has the node's name; null for none. */
 export function selectedName({ tree, graph }: Drawing, entity: number): string | null {
   if (entity < 0) return null;
   const scope = entity - tree.nodeCount;

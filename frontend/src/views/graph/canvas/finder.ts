@@ -17,7 +17,7 @@ export class Finder {
   asked = '';
   readonly hits = signal<Int32Array>(new Int32Array(0));
   readonly current = signal(-1);
-  /** Whether only the letters of the text were found. */
+  /** Whether the match was fuzzy. */
   readonly fuzzy = signal(false);
   /** Whether the text is invalid, and why there are no hits. */
   readonly unread = signal(false);
@@ -27,7 +27,7 @@ export class Finder {
   /** Results; null without a search. */
   marks: Marks | null = null;
 
-  /** The last search, as `search` returns it. */
+  /** The promise of the last search, as returned by `search`. */
   done: Promise<boolean> = Promise.resolve(true);
   private readonly latest = new LatestRequest();
 

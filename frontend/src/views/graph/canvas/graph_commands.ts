@@ -7,7 +7,7 @@ import type { GraphView } from './graph_view';
 
 interface Command {
   readonly label: string;
-  /** The key that does the same to the selection. */
+  /** The key with the same effect on the selection. */
   readonly key?: string;
   readonly run: () => void;
 }
@@ -52,7 +52,7 @@ export function toggleBlockGroup(model: GraphView, entity: number): boolean {
   return true;
 }
 
-/** Ungroups all repeated blocks, or groups them again. */
+/** Ungroups or regroups all repeated blocks. */
 export function toggleAllBlockGroups(model: GraphView): void {
   model.events.ungroup(model.ungrouped.length === 0 ? NONE_GROUPED : []);
 }

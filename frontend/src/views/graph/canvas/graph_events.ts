@@ -26,15 +26,15 @@ export interface GraphEvents {
   hover(name: string | null): void;
   /** Bookmarks the selection; absent if bookmarks are unavailable. */
   readonly bookmark?: (() => void) | undefined;
-  /** Which nodes, by their rows, are large enough in view for a line of how they moved. */
+  /** Rows of visible nodes that are large enough for a trend. */
   trends(graph: GraphData, rows: readonly number[]): void;
   expanded(scopes: readonly string[]): void;
   /** Called before all expanded scopes change, to add a history entry. */
   leave(): void;
-  /** Which repeated blocks are not grouped from now on. */
+  /** The repeated blocks that are ungrouped from now on. */
   ungroup(paths: readonly string[]): void;
   /** Starts a trace at a node's name or a scope's path; null clears it. */
   trace(kind: TraceKind | null, name: string): void;
-  /** Shows another trace, as of all paths in place of the shortest. */
+  /** Shows another kind of trace, e.g. all paths instead of the shortest. */
   retrace(trace: Trace): void;
 }

@@ -103,9 +103,9 @@ export function handleKey(model: GraphView, event: KeyboardEvent): boolean {
   return action !== undefined && action(model) !== false;
 }
 
-// Going about the graph by keys.
+// Keyboard navigation of the graph.
 
-/** Follows an arrow key; without a selection starts at the first node shown. */
+/** Follows an arrow key; without a selection, starts at the first visible node. */
 function moveSelection(model: GraphView, direction: Direction): void {
   const { drawing } = model;
   if (!drawing) return;
@@ -125,7 +125,7 @@ function selectOuter(model: GraphView): void {
   model.centre(model.selected, false);
 }
 
-/** Opens or closes the selected scope. */
+/** Expands or collapses the selected scope. */
 function toggleSelected(model: GraphView): void {
   const { drawing, selected } = model;
   if (drawing && selected >= drawing.tree.nodeCount) model.toggle(selected - drawing.tree.nodeCount);

@@ -69,7 +69,7 @@ async function shown(graph: ReturnType<typeof makeGraph>, open: string[]) {
   return { view, selected };
 }
 
-/** Lets the layout answer, from here on at once. */
+/** From here on, the layout answers at once. */
 async function answer(view: GraphView): Promise<void> {
   const before = view.layouts.value;
   await vi.waitFor(() => expect(worker.held?.length).toBeGreaterThan(0));

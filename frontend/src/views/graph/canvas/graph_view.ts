@@ -27,10 +27,10 @@ import { Tracer } from './tracer';
 import { TrendLines } from './trend_lines';
 import { prefersStillness, Viewport } from './viewport';
 
-/** Larger changes jump: there is nothing to follow with the eye. */
+/** Larger changes are not animated: the eye could not follow. */
 const MOST_MOVING = 300;
 const MOST_REPORTED = 200;
-/** Boxes that begin at most so far below the topmost one are at the top, too. */
+/** Boxes within this distance below the topmost one also count as being at the top. */
 const SAME_ROW = 40;
 
 /** The canvases that a graph view is painted on. */
@@ -51,7 +51,7 @@ export class GraphView {
   readonly showControl = signal(true);
   /** How many layouts were shown so far, for tests and benchmarks. */
   readonly layouts = signal(0);
-  /** Whether any scope is open. */
+  /** Whether any scope is expanded. */
   readonly anyOpen = signal(false);
   readonly finder = new Finder();
   readonly tracer = new Tracer();
@@ -79,7 +79,7 @@ export class GraphView {
   private theme: ThemeName = 'light';
   private wanted: string | null = null;
   private reported: string | null = null;
-  /** Titles that are drawn elsewhere than their scopes have them, as of the last frame. */
+  /** Titles drawn outside of their title bars in the last frame. */
   moved: readonly MovedTitle[] = [];
   private anchor: Anchor | null = null;
   private motionStart = 0;
@@ -91,7 +91,7 @@ export class GraphView {
   private openPaths: readonly string[] = [];
   /** Requests that the worker has not answered. */
   private pending = 0;
-  /** How many loads were begun, and which of them is shown: between two the worker has other numbers. */
+  /** Number of started loads, and of the displayed one: in between, the worker has other numbers. */
   private loads = 0;
   private shownLoad = 0;
 
@@ -121,7 +121,7 @@ export class GraphView {
     return themeOf(this.theme);
   }
 
-  /** Shows a graph; a later version of the current one takes its place without anything else changing. */
+  /** Shows a graph; a later version of the current one replaces it without other changes. */
   setGraph(graph: GraphData | null, open: readonly string[] | null): void {
     const again = graph !== null && this.drawing !== null && graph.id === this.graph?.id && graph.name === this.graph.name;
     this.close();
@@ -164,7 +164,7 @@ export class GraphView {
     this.reopen(this.openPaths);
   }
 
-  /** Has these scopes open and no others, as `expandedScopes` of the pane names them. */
+  /** Expands exactly these scopes, named as in `expandedScopes` of the pane. */
   reopen(scopes: readonly string[]): void {
     this.openPaths = scopes;
     if (!this.graph) return;
@@ -224,7 +224,7 @@ export class GraphView {
     if (this.setOpen([scope], opens, entity) && away) this.afterUpdate.push(() => this.centre(entity, false));
   }
 
-  /** Opens scopes around the first of them. */
+  /** Expands the scopes around the first of them. */
   openScopes(scopes: readonly number[]): void {
     if (this.drawing) this.setOpen(scopes, true, this.drawing.tree.nodeCount + scopes[0]!);
   }
@@ -278,7 +278,7 @@ export class GraphView {
     else show();
   }
 
-  /** Brings an entity into view; leaves the camera alone if it is there already. */
+  /** Brings an entity into view; does not move the camera if it is already visible. */
   centre(entity: number, always: boolean): void {
     this.setHover(null);
     const rect = this.rect(entity);
@@ -409,7 +409,7 @@ export class GraphView {
     this.select(this.wanted);
   }
 
-  /** In a later version of a graph things may have other numbers. */
+  /** A later version of a graph may number entities differently. */
   private renumber(): void {
     this.hover.value = null;
     this.setSelected(entityNamed(this.drawing!, this.reported));

@@ -39,7 +39,7 @@ export function searchFor(text: string): void {
   withGraph((model) => void model.search(text).then((found) => found && nextHit(model, 1)));
 }
 
-/** Shows and selects a scope on the graph, of whichever view. */
+/** Shows and selects a scope on the graph, from any view. */
 export function goToScope(path: string): void {
   withGraph((model) => {
     if (revealScope(model, path) || part.value === 'all') return;

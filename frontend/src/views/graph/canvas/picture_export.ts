@@ -14,10 +14,10 @@ import { FONT } from '../../../render/theme';
 import type { GraphView } from './graph_view';
 import { areEmpty, highlightsOf, visibleBookmarks } from './shown_entities';
 
-/** A page that works longer without a pause feels stuck. */
+/** Longer work without a pause makes the page unresponsive. */
 const BUSY_MS = 12;
 const BOXES_A_PIECE = 1000;
-/** Titles that follow the view stay this far below its upper edge. */
+/** Distance of sticky titles from the upper edge of the view. */
 const TITLES_FROM = 8;
 
 /** Hover effects are not part of a picture. */

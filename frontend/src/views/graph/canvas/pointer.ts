@@ -13,7 +13,7 @@ const WHEEL_STEP = 0.0016;
 const PINCH_STEP = 0.012;
 const EDGE_REACH = 6;
 const LINE_PIXELS = 16;
-/** The sign that opens and closes a scope is this wide, in graph units from the scope's left side. */
+/** Width of the sign that expands and collapses a scope, in graph units from the scope's left side. */
 const SIGN_WIDTH = 27;
 
 interface Press {
@@ -70,7 +70,7 @@ export class PointerInput {
     press.y = event.clientY;
   }
 
-  /** Two fingers: each one's move pans by half and zooms by how the distance between them changes. */
+  /** Two fingers: each move pans by half and zooms by the change of their distance. */
   private pinch(moving: number, dx: number, dy: number): void {
     const [a, b] = [...this.presses.entries()].sort(([id]) => (id === moving ? -1 : 1)).map(([, press]) => press) as [Press, Press];
     const before = Math.hypot(a.x - b.x, a.y - b.y);

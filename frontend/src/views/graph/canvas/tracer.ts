@@ -9,7 +9,7 @@ export class Tracer {
   readonly found = signal<TracedNodes | null>(null);
   readonly current = signal(-1);
   marks: Marks | null = null;
-  /** The trace that was brought into view: a graph that is laid out again leaves the camera alone. */
+  /** The trace that was already brought into view: a new layout does not move the camera. */
   brought: Trace | null = null;
 
   follow(trace: Trace | null, drawing: Drawing | null): void {

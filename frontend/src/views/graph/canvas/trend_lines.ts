@@ -25,7 +25,7 @@ export class TrendLines {
     this.shown = trends && { ...trends, now: drawn ? valuesByEntity(tree, overlay, trends.statistic) : new Float64Array() };
   }
 
-  /** To be called with each frame that was painted. */
+  /** Must be called with each painted frame. */
   watch(frame: Frame): void {
     const rows = frame.trends ? nodesWithRoom(frame) : [];
     const [text, { graph }] = [rows.join(), frame.drawing];

@@ -63,7 +63,7 @@ export class Viewport {
     this.changed();
   }
 
-  /** Moves the flight on; to be called once a frame. */
+  /** Advances the animation; must be called once per frame. */
   advance(now: number): void {
     if (!this.flight) return;
     const { from, to, start } = this.flight;
@@ -135,7 +135,7 @@ export class Viewport {
     return inside && camera.zoom > LEGIBLE;
   }
 
-  /** Keeps the middle of the view in the middle. */
+  /** Keeps the centre of the view. */
   resize(view: View): void {
     this.view = view;
     this.changed();
