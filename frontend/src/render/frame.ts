@@ -29,7 +29,7 @@ export interface Area {
   readonly bottom: number;
 }
 
-/** A title outside of its scope's title bar, in screen pixels; its sign, which collapses the scope, ends at `signRight`. */
+/** A title outside its scope's title bar, in screen pixels; its sign, which collapses the scope, ends at `signRight`. */
 export interface MovedTitle extends Area {
   readonly entity: number;
   readonly signRight: number;
@@ -54,7 +54,7 @@ export interface Frame {
   readonly bookmarks: ReadonlySet<number>;
   /** Height of the overlay at the view's upper edge, in page pixels. */
   readonly covered: number;
-  /** Receives the titles drawn outside of their title bars, for clicks. */
+  /** Receives the titles drawn outside their title bars, for clicks. */
   readonly moved?: MovedTitle[];
   /** Trends in nodes; null for none. */
   readonly trends?: ShownTrends | null;

@@ -1,4 +1,4 @@
-/** The selected node, scope or tensor, how they change together, and traces from them. */
+/** The selected node, scope or tensor, their common changes, and traces from them. */
 
 import { batch, computed, signal } from '@preact/signals';
 import { isBetween, type TraceKind } from '../model/graph/trace';
@@ -23,7 +23,7 @@ import { panelOpen } from './page/preferences';
 import { graphId, graphOfWorker, runDetail } from './runs';
 import { goToStep } from './steps';
 
-/** The selected node and output slot, and how they change together. */
+/** The selected node and output slot, which change together. */
 export const selected = computed(() => (chosenTensor.value === null ? null : parseTensorName(chosenTensor.value)));
 export const selectedNode = computed(() => selected.value?.node ?? null);
 
@@ -32,7 +32,7 @@ export function selectNode(node: string | null): void {
   selectTensor(node === null ? null : tensorName(node, 0));
 }
 
-/** Selects a scope of the graph by its path: no node is, then. */
+/** Selects a scope of the graph by path, and deselects the node. */
 export function selectScope(path: string): void {
   batch(() => {
     selectTensor(null);
@@ -55,13 +55,13 @@ export function selectTensor(tensor: string | null): void {
     chosenScope.value = null;
     chosenLayer.value = null;
     chosenVisit.value = null;
-    // The program shows the line of what is selected, unless a line was chosen whose node it is.
+    // The source view follows the selection, unless a line of the node was chosen.
     if (view.value !== 'source') sourcePlace.value = '';
     if (tensor !== null) panelOpen.value = true;
   });
 }
 
-/** Another graph has other scopes, and visits of its own. */
+/** Another graph has other scopes and iterations. */
 export function chooseGraph(graph: string | null): void {
   batch(() => {
     if (graph !== graphId.value) {
@@ -76,7 +76,7 @@ export function chooseGraph(graph: string | null): void {
   });
 }
 
-/** Another worker has visits of its own; it keeps the current graph where it captured any of it, else its own is shown. */
+/** Another worker has other iterations; the current graph stays if the worker captured any of it, else the worker's graph is shown. */
 export function chooseWorker(worker: string | null): void {
   batch(() => {
     const captured = runDetail.value?.graphs.find((graph) => graph.id === graphId.value)?.workers ?? [];
@@ -87,7 +87,7 @@ export function chooseWorker(worker: string | null): void {
   });
 }
 
-/** Goes to a tensor at a step, and at a visit of it, from a list of problems or a table. */
+/** Goes to a tensor at a step and iteration, from a list of problems or a table. */
 export function goTo(place: { graph?: string; tensor: string; step?: number; visit?: number; tab?: PanelTab }): void {
   batch(() => {
     if (place.graph !== undefined) chooseGraph(place.graph);
@@ -98,10 +98,10 @@ export function goTo(place: { graph?: string; tensor: string; step?: number; vis
   });
 }
 
-/** Where a path will begin: it is chosen before its end. Not in the address, because nothing shows it but the next click. */
+/** Start of a path whose end is not chosen yet. It is not in the address, because only the next click uses it. */
 export const pathStart = signal<string | null>(null);
 
-/** Shows a trace of a node or scope. A path takes two: the first time it begins, the second time it ends. */
+/** Shows a trace of a node or scope. A path takes two calls: the first sets its start, the second its end. */
 export function startTrace(kind: TraceKind, name: string): void {
   if (!isBetween(kind)) {
     pathStart.value = null;
@@ -118,7 +118,7 @@ export function clearTrace(): void {
   pathStart.value = null;
 }
 
-/** Goes to what a proposed name stands for: a graph of the current run, a tensor (`node:slot`), else a node. */
+/** Goes to the subject of a proposed name: a graph of the current run, a tensor (`node:slot`), else a node. */
 export function goToProposed(name: string): void {
   if (runDetail.value?.graphs.some((graph) => graph.id === name)) chooseGraph(name);
   else if (/:\d+$/.test(name)) selectTensor(name);

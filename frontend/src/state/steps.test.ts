@@ -6,7 +6,7 @@ import { graphId, runList } from './runs';
 import { chooseGraph, chooseWorker, goTo } from './selection';
 import { step, stepColumns, stepIndex } from './steps';
 
-// It asks the browser for its colour scheme.
+// The module reads the browser's colour scheme.
 vi.mock('./page/preferences', () => ({ panelOpen: { value: true } }));
 
 const STEPS: Record<string, number[]> = { fit: [0, 5, 10], predict: [11, 12] };

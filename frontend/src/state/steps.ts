@@ -9,7 +9,7 @@ import { graphId, runDetail, runEntry, runId, runRevision } from './runs';
 
 const NO_STEPS: StepColumns = { step: [], time: [], snapshots: [], nan: [], inf: [] };
 
-/** Steps of the current graph where the run has others too: no other step shows anything in it. */
+/** Steps of the current graph, if the run has others: the graph has no data at other steps. */
 export const graphSteps = resource(
   computed(() => {
     const [run, graph] = [runDetail.value, graphId.value];
@@ -27,25 +27,25 @@ export const allSteps = computed<StepColumns>(() => {
   return run.graphs.length < 2 ? run.steps : (graphSteps.data.value ?? NO_STEPS);
 });
 
-/** The range in force: null where none is chosen, or no step of the graph lies in it. */
+/** The active range: null if none is chosen, or it contains no step of the graph. */
 export const shownRange = computed(() => (stepRange.value !== null && within(allSteps.value, stepRange.value) ? stepRange.value : null));
 
-/** The range as the server takes it, half open; null for all. */
+/** The range in the server's notation, half open; null for all. */
 export const serverSteps = computed(() => (shownRange.value ? `${shownRange.value.first}:${shownRange.value.last + 1}` : null));
 
-/** The steps that are looked at: those of the current graph that lie in the chosen range. */
+/** The visible steps: those of the current graph in the chosen range. */
 export const stepColumns = computed<StepColumns>(() => {
   const range = shownRange.value;
   return (range && within(allSteps.value, range)) ?? allSteps.value;
 });
 
-/** Whether more steps may come: of a closed run there is nothing to follow. */
+/** Whether more steps may come; a closed run has no latest step to follow. */
 export const followable = computed(() => runEntry.value !== null && (runEntry.value.live || !runEntry.value.closed));
 
-/** Following the latest step: no step is chosen. */
+/** Whether the page follows the latest step: no step is chosen. */
 export const following = computed(() => followable.value && chosenStep.value === null);
 
-/** The current step: the chosen one (or the nearest there is), else the latest, or the one before while that is half written. */
+/** The current step: the chosen one (or the nearest), else the latest complete one. */
 export const step = computed<number | null>(() => {
   const steps = stepColumns.value.step;
   if (steps.length === 0) return null;
@@ -66,12 +66,12 @@ export function stepBy(offset: number): void {
   if (next !== null) chosenStep.value = next;
 }
 
-/** Of a closed run it goes to the last step. */
+/** In a closed run, goes to the last step. */
 export function toggleFollowing(): void {
   chosenStep.value = following.value ? step.value : null;
 }
 
-/** A step outside the range ends the range: who asks for it wants to see it. */
+/** A step outside the range clears the range, because it was requested explicitly. */
 function widen(wanted: number): void {
   const range = stepRange.peek();
   if (range !== null && (wanted < range.first || wanted > range.last)) stepRange.value = null;
@@ -89,7 +89,7 @@ const logs = resource(
   ({ id }, abort) => api().logs(id, abort),
 );
 
-/** The curves above the steps; null where the run has no logs. */
+/** The curves above the steps; null if the run has no logs. */
 export const lossCurves = computed(() => {
   const found = logs.data.value;
   return found === null ? null : lossLine(found, stepColumns.value.step);

@@ -1,4 +1,4 @@
-/** The story that a page without a server shows. */
+/** The story shown by a page without a server. */
 
 import { signal } from '@preact/signals';
 import { type StoryFile, storyPage } from '../api/story/story_file';
@@ -13,10 +13,10 @@ import { api, useProvider, visitedAnswers } from './provider';
 import { runs } from './runs';
 import { step } from './steps';
 
-/** Null where a server answers. */
+/** Null with a server. */
 export const shownStory = signal<StoryFile | null>(null);
 
-/** Makes the page show a story, with its reader's notes as bookmarks. */
+/** Shows a story, with the reader's notes as bookmarks. */
 export function openStory(story: StoryFile): StoryProvider {
   const provider = new StoryProvider(story);
   keptBookmarks.value = { ...keptBookmarks.value, [story.run]: story.notes };
@@ -32,10 +32,10 @@ export function replaceStory(story: StoryFile): void {
   void reloadRuns();
 }
 
-/** Of the reader's own choice: the current step and those of bookmarks. */
+/** The steps chosen by the reader: the current one and those of bookmarks. */
 const MOST_STEPS = 16;
 
-/** The static viewer with a story of a run in it: what the server records, what was looked at, and the bookmarks with their notes. */
+/** The static viewer with a story of a run: the server's recording, the reader's views, and bookmarks with notes. */
 export async function makeStory(run: string, abort: AbortSignal): Promise<{ page: Blob; story: StoryFile }> {
   const [link, notes] = [exactPlace(location.hash), bookmarks.value];
   const steps = [step.value, ...notes.map((note) => note.step)].filter((at) => at !== null);

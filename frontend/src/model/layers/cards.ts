@@ -232,14 +232,14 @@ class Contraction {
       if (rows) rows.push(row);
       else taken.set(path, [row]);
     }
-    // Casts and masks that Keras creates outside of the layer's scope belong to the nearest call of that layer.
+    // Casts and masks that Keras creates outside the layer's scope belong to the nearest call of that layer.
     for (const [row, path] of lost) {
       const near = nearest(taken.get(path) ?? [], row);
       this.take(near === null ? this.draft(`layer ${path} `, 'layer', path, '') : this.cardOf[near]!, row);
     }
   }
 
-  /** Cards of inputs, one per output of the feeding node; also of random numbers outside of layers, like a GAN's noise. */
+  /** Cards of inputs, one per output of the feeding node; also of random numbers outside layers, like a GAN's noise. */
   private assignInputs(): Uint8Array {
     const { graph, flow, roles } = this;
     const given = new Uint8Array(graph.nodeCount);
@@ -620,7 +620,7 @@ function nearest(rows: readonly number[], row: number): number | null {
   return Math.abs(before - row) <= Math.abs(after - row) ? before : after;
 }
 
-/** Random numbers drawn outside of layers: the input of a generator. */
+/** Random numbers drawn outside layers: the input of a generator. */
 const NOISE = /Random(?:Standard)?(?:Normal|Uniform)|TruncatedNormal|StandardNormal/;
 
 const FROM_DATASET = /^(?:IteratorGetNext|OptionalGetValue)/;

@@ -161,7 +161,7 @@ export class ComputedStep {
     return -1;
   }
 
-  /** The first later node outside of this node's scope; the last node if there is none. */
+  /** The first later node outside this node's scope; the last node if there is none. */
   out(from: number): number {
     const name = this.order[from] ?? '';
     const scope = name.slice(0, name.lastIndexOf('/') + 1);

@@ -88,7 +88,7 @@ function collect(frame: Frame, scopes: BoxList): Batches {
   return { items };
 }
 
-/** Whether a route is outside of the view, or too short to draw. */
+/** Whether a route is outside the view, or too short to draw. */
 function unseen(routes: Float32Array, at: number, points: number, ox: number, oy: number, zoom: number, view: View): boolean {
   let [left, right, top, bottom] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (let k = 0; k < points; k++) {

@@ -8,7 +8,7 @@ import { graphId, runDetail, runId } from '../runs';
 import { graph, overlay } from './graph';
 import { node } from './node';
 
-/** Whether source lines are needed outside of the source view: for a search. */
+/** Whether source lines are needed outside the source view: for a search. */
 export const linesWanted = signal(false);
 
 /** The user's program with the nodes of each line. Fetched while visible, or when lines are searched. */

@@ -9,13 +9,13 @@ import { resource } from '../resource';
 import { graphId, runId, runRevision, workerId } from '../runs';
 import { serverSteps, step, stepColumns } from '../steps';
 
-/** Rows of the nodes that stand in the graph's view, large enough for a line; the graph's pane tells them. */
+/** Rows of the visible nodes that are large enough for a trend; reported by the graph's pane. */
 export const trendNodes = signal<{ graph: GraphData; rows: readonly number[] } | null>(null);
 
-/** A health has no height: its line shows what blows up first. */
+/** Health has no height: its trend shows max |x|. */
 const statistic = computed(() => (colourBy.value.kind === 'statistic' ? (colourBy.value.statistic ?? 'abs_max') : 'abs_max'));
 
-/** More than a line has pixels for at most zooms. */
+/** More points than a line has pixels at most zooms. */
 const PLACES = 96;
 
 /** Null: the node was not captured. */
@@ -24,7 +24,7 @@ const known = new Lru<string, { trend: NodeTrend | null }>(4096);
 const loaded = resource(
   computed(() => {
     const [run, graph] = [runId.value, graphId.value];
-    // Rows of the graph before name other nodes, or none.
+    // Rows of the previous graph mean other nodes, or none.
     const nodes = graphData.data.value?.names === trendNodes.value?.graph.names ? (trendNodes.value?.rows ?? []) : [];
     if (view.value !== 'graph' || run === null || graph === null || nodes.length === 0 || stepColumns.value.step.length < 2) return null;
     const query = { statistic: statistic.value, places: PLACES, worker: workerId.value, steps: serverSteps.value };
@@ -49,7 +49,7 @@ const loaded = resource(
 
 const NONE: ReadonlyMap<number, NodeTrend> = new Map();
 
-/** What the lines in the nodes show; null where there is no line to draw, as in a run of one step. */
+/** Data of the trends in nodes; null without lines, as in a run of one step. */
 export const nodeTrends = computed<NodeTrends | null>(() => {
   const { step: steps } = stepColumns.value;
   if (view.value !== 'graph' || step.value === null || steps.length < 2) return null;
@@ -57,7 +57,7 @@ export const nodeTrends = computed<NodeTrends | null>(() => {
     statistic: statistic.value,
     first: steps[0]!,
     last: steps[steps.length - 1]!,
-    // What the colours are of, until the next step's have come.
+    // The colouring statistic, until that of the next step is loaded.
     step: overlay.data.value?.step ?? step.value,
     ofNode: loaded.data.value ?? NONE,
   };

@@ -1,4 +1,4 @@
-/** Pinned tensors: their histories compared, and the tensors side by side. A pin may be of another run, or of a certain step. */
+/** Pinned tensors: their histories, and the tensors side by side. A pin may belong to another run, or to a fixed step. */
 
 import { batch, computed } from '@preact/signals';
 import { type ComparedHistory, hasSeveralVisits } from '../../model/charts/compared_histories';
@@ -18,7 +18,7 @@ import { graphId, namesOfRuns, runDetail, runId, runRevision, workerId } from '.
 import { selectTensor } from '../selection';
 import { serverSteps, step, stepColumns, stepIndex } from '../steps';
 
-/** Tensors that stay in view while others are looked at, so that their histories can be compared. */
+/** Pinned tensors stay visible while others are viewed, so that their histories can be compared. */
 export const pinned = computed<readonly Pin[]>(() => pins.value.map(parsePin));
 
 export const isPinned = computed(() => chosenTensor.value !== null && pins.value.includes(pinText(pinHere(chosenTensor.value))));
@@ -34,7 +34,7 @@ export function togglePin(pin: Pin): void {
   }
 }
 
-/** Pins a tensor as a run or a step has it, and shows it beside the one that is selected. */
+/** Pins a tensor at a run or a step, and shows it beside the selected one. */
 export function compareWith(pin: Pin): void {
   batch(() => {
     if (!pins.value.includes(pinText(pin))) togglePin(pin);
@@ -49,20 +49,20 @@ export function showSideBySide(): void {
   maximisePanel(true);
 }
 
-/** What is compared: the pinned tensors, and the selected one behind them. */
+/** The compared tensors: the pinned ones, then the selected one. */
 export const comparedPins = computed<readonly Pin[]>(() =>
   chosenTensor.value === null || isPinned.value ? pinned.value : [...pinned.value, pinHere(chosenTensor.value)],
 );
 
-/** What they are called, in the same order. */
+/** Their names, in the same order. */
 export const comparedLabels = computed(() => pinLabels(comparedPins.value, (run) => namesOfRuns.value.get(run) ?? run));
 
 export const comparing = computed(() => pins.value.length > 0 && historyView.value !== 'one');
 
-/** Rows of each history; more are thinned evenly by the server. */
+/** Rows of each history; the server thins out more. */
 const MOST_ROWS = 1000;
 
-/** Which run, graph and worker a pin is asked of. */
+/** Run, graph and worker for the requests of a pin. */
 interface PinPlace {
   readonly run: string;
   readonly graph: string | null;
@@ -71,7 +71,7 @@ interface PinPlace {
 
 const graphsOfRuns = new Map<string, Promise<string | null>>();
 
-/** In another run the graph of the same name is meant, else the one of which most was captured. */
+/** In another run, the graph of the same name is used, else the one with most snapshots. */
 async function placeOf(pin: Pin, here: PinPlace, name: string | undefined): Promise<PinPlace> {
   if (pin.run === null || pin.run === here.run) return here;
   const key = `${pin.run} ${name}`;
@@ -91,7 +91,7 @@ async function placeOf(pin: Pin, here: PinPlace, name: string | undefined): Prom
 
 const graphName = computed(() => runDetail.value?.graphs.find(({ id }) => id === graphId.value)?.name);
 
-/** A history is of all steps: pins of several steps of a tensor have one. */
+/** A history covers all steps, so pins of several steps of a tensor share one. */
 const historyPins = computed<readonly Pin[]>(() => {
   const all = new Map(comparedPins.value.map((pin) => [pinText({ ...pin, step: null }), { ...pin, step: null }]));
   return [...all.values()];
@@ -107,7 +107,7 @@ const compared = resource(
     return { key, subject, here: { run, graph, worker }, name, steps, all };
   }),
   ({ here, name, steps, all }, abort) => {
-    // One that its graph does not have must not take the others with it.
+    // A failed pin must not affect the others.
     const ask = async (pin: Pin) => {
       const { run, graph, worker } = await placeOf(pin, here, name);
       const answer = api().history(run, pin.tensor, { graph, worker, steps: pin.run === null ? steps : null, limit: MOST_ROWS }, abort);
@@ -148,16 +148,16 @@ export const missingPins = computed(() => {
 /** Whether the enlarged panel shows the pinned tensors and the selected one in columns. */
 export const sideBySide = computed(() => pins.value.length > 0 && panelMaximised.value && panelTab.value === 'overview');
 
-/** The statistic whose course over the steps each column shows. */
+/** The statistic whose history each column shows. */
 export const TREND = 'mean';
 
-/** One tensor at the current step, or at the pin's own; nulls where it was not captured. */
+/** A tensor at the current step, or at the pin's; nulls if not captured. */
 export interface PinnedColumn {
   readonly snapshot: Snapshot | null;
-  /** How many visits there are at the step. */
+  /** Number of iterations at the step. */
   readonly visits: number;
   readonly histogram: Histograms | null;
-  /** Its value as a matrix, the other dimensions at 0; null where it was not kept, or is none. */
+  /** Its value as a matrix, the other dimensions at 0; null if it was not stored, or has no matrix. */
   readonly slice: Slice | null;
 }
 
@@ -173,7 +173,7 @@ const request = computed(() => {
 type ColumnsRequest = NonNullable<typeof request.value>;
 
 async function load({ here, name, at, visit, all }: ColumnsRequest, abort: AbortSignal): Promise<Map<string, PinnedColumn>> {
-  // One that its graph does not have must not take the others with it.
+  // A failed pin must not affect the others.
   const orNull = <T>(answer: Promise<T>): Promise<T | null> =>
     answer.catch((error) => {
       if (abort.aborted) throw error;
@@ -190,7 +190,7 @@ async function load({ here, name, at, visit, all }: ColumnsRequest, abort: Abort
     ]);
     const rows = page?.rows ?? [];
     const [snapshot, visits] = [snapshotAt(rows, visit), visitsOf(rows).length];
-    // Beside the numbers of one visit, its own.
+    // Beside the numbers of one iteration, its histogram.
     const histogram = snapshot && visits > 1 ? await histogramOf(snapshot.visit) : whole;
     const slice = snapshot && (await orNull(matrixOf(snapshot, { run, graph, worker: worker === null ? null : snapshot.worker }, abort)));
     return [pinText(pin), { snapshot, visits, histogram, slice }];
@@ -198,7 +198,7 @@ async function load({ here, name, at, visit, all }: ColumnsRequest, abort: Abort
   return new Map(await Promise.all(all.map(column)));
 }
 
-/** The value of a snapshot as a heatmap first shows it. */
+/** The value of a snapshot in the default layout of a heatmap. */
 async function matrixOf(row: Snapshot, place: PinPlace, abort: AbortSignal): Promise<Slice | null> {
   if (!row.kept || row.sample || row.shape.length < 2 || row.size === 0 || row.dtype === 'string') return null;
   const plan = planSlice(row.shape, defaultMapping(row.shape, 'plane'), 'plane');
@@ -208,5 +208,5 @@ async function matrixOf(row: Snapshot, place: PinPlace, abort: AbortSignal): Pro
 
 const loaded = resource(request, load);
 
-/** What is known of each pin by now, by its text; stays visible while another pin is fetched. */
+/** Loaded data of each pin, by its text; stays visible while another pin is loading. */
 export const pinnedColumns = computed<ReadonlyMap<string, PinnedColumn>>(() => loaded.data.value ?? new Map());

@@ -1,4 +1,4 @@
-/** The table of tensors, of which only the pages in view are fetched. */
+/** The table of tensors; only visible pages are fetched. */
 
 import { computed, effect, signal } from '@preact/signals';
 import type { Api } from '../../api/api';
@@ -13,7 +13,7 @@ import { noteAnswer, resource } from '../resource';
 import { graphId, runId, runRevision, workerId } from '../runs';
 import { serverSteps, step, stepColumns, stepIndex } from '../steps';
 
-/** The list of tensors shown: of the current step, or of all steps that are looked at. Asked for while its view is. */
+/** The current list of tensors: of the current step, or of all selected steps. Requested while its view is visible. */
 const request = computed(() => {
   const [run, graph, at] = [runId.value, graphId.value, step.value];
   if (view.value !== 'table' || run === null || graph === null || at === null) return null;
@@ -38,7 +38,7 @@ let shown: { list: string; pages: SnapshotPages } | null = null;
 export const tensorList = resource(request, async ({ run, query, list }, abort) => {
   const ask = (asked: Query) => api().snapshots(run, { ...asked, limit: PAGE, offset: 0 }, abort);
   let [asked, refused]: [Query, string | null] = [query, null];
-  // While a condition is written it cannot be read: the list is that without it, and says so.
+  // An incomplete condition is invalid: the list ignores it, and says so.
   const first = await ask(query).catch((error) => {
     if (!(error instanceof ApiError) || error.status !== 400 || !('where' in query && query.where)) throw error;
     [asked, refused] = [{ ...query, where: null }, error.message];
@@ -54,12 +54,12 @@ effect(() => {
   shown = next;
 });
 
-/** Rows a request: a screen and a half of them. */
+/** Rows per request: one and a half screens. */
 export const PAGE = 100;
 
-/** A list of any length, of which only the pages in view are fetched. */
+/** A list of any length; only visible pages are fetched. */
 export class SnapshotPages {
-  /** Grows with each page that arrives; reading it in a view draws the view again. */
+  /** Increases with each page that arrives; views that read it are redrawn. */
   readonly arrived = signal(0);
   readonly error = signal<Error | null>(null);
   private readonly pages = new Lru<number, Snapshot[]>(40);
@@ -71,14 +71,14 @@ export class SnapshotPages {
     private readonly query: Query,
     readonly total: number,
     first: readonly Snapshot[],
-    /** The same list before the run grew: its rows stay visible until the new ones are there. */
+    /** The same list before the run grew: its rows stay visible until the new ones arrive. */
     private before: SnapshotPages | null = null,
   ) {
     if (before) before.before = null;
     if (first.length > 0) this.pages.set(0, [...first]);
   }
 
-  /** The row, or null while it is not there; `load` fetches it. */
+  /** The row, or null while it is not loaded; `load` fetches it. */
   row(index: number): Snapshot | null {
     return this.own(index) ?? this.before?.own(index) ?? null;
   }
@@ -87,7 +87,7 @@ export class SnapshotPages {
     return this.pages.get(Math.floor(index / PAGE))?.[index % PAGE] ?? null;
   }
 
-  /** Fetches what is missing of the rows from `first` to `last - 1`; what was asked for and is no longer in view is given up. */
+  /** Fetches missing rows from `first` to `last - 1`; requests for hidden rows are aborted. */
   load(first: number, last: number): void {
     const [low, high] = [Math.floor(first / PAGE), Math.floor((Math.max(first + 1, Math.min(last, this.total)) - 1) / PAGE)];
     for (const [page, abort] of this.pending)
@@ -99,7 +99,7 @@ export class SnapshotPages {
       if (page * PAGE < this.total && this.pages.get(page) === undefined && !this.pending.has(page)) void this.fetch(page);
   }
 
-  /** Where in the list a tensor is at a step; null where it is not in it. */
+  /** Position of a tensor at a step in the list; null if it is not in it. */
   place(tensor: string, step: number, abort: AbortSignal): Promise<number | null> {
     return this.api.snapshotPlace(this.run, this.query, { tensor, step }, abort);
   }
@@ -123,7 +123,7 @@ export class SnapshotPages {
     this.pending.clear();
   }
 
-  /** Forgets the failure, so that the rows in view are asked for again. */
+  /** Clears the failure, so that the visible rows are requested again. */
   readonly retry = (): void => {
     this.error.value = null;
     this.arrived.value++;

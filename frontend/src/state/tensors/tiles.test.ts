@@ -10,7 +10,7 @@ const part = (first: number) => ({ first, last: first + 20 });
 let asked: string[] = [];
 let aborted: string[] = [];
 
-/** Answers once it is told to, with ones. */
+/** Answers with ones, when the test triggers it. */
 let answer = (): void => undefined;
 
 const server: Provider = {

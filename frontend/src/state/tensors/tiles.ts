@@ -8,17 +8,17 @@ import { MOST_ELEMENTS, Slice } from '../../model/value/slice';
 import { api } from '../provider';
 import { noteAnswer } from '../resource';
 
-/** Elements in a tile, down and across, where the plane is too large to fetch whole. */
+/** Size of a tile in elements, if the plane is too large to fetch whole. */
 const TILE = 512;
 
 /** Rows or columns from `first` to `last - 1`. */
 type Extent = Pick<VirtualWindow, 'first' | 'last'>;
 
-/** A matrix of a tensor that is fetched tile by tile as it scrolls into view. */
+/** A matrix of a tensor that is fetched tile by tile while scrolling. */
 export class TiledPlane {
   readonly rows: number;
   readonly columns: number;
-  /** Grows with each tile that arrives; reading it in a view draws the view again. */
+  /** Increases with each tile that arrives; views that read it are redrawn. */
   readonly arrived = signal(0);
   readonly error = signal<Error | null>(null);
   private readonly tileRows: number;
@@ -38,14 +38,14 @@ export class TiledPlane {
     this.tileColumns = whole ? this.columns : tileLength(this.columns, this.rows);
   }
 
-  /** The tile an element is in and its place there, or null while it is not there; `load` fetches it. */
+  /** The tile of an element and its position there, or null while it is not loaded; `load` fetches it. */
   at(row: number, column: number): { slice: Slice; offset: number } | null {
     const [y, x] = [Math.floor(row / this.tileRows), Math.floor(column / this.tileColumns)];
     const slice = this.tiles.get(`${y} ${x}`);
     return slice ? { slice, offset: slice.offset({ y: row - y * this.tileRows, x: column - x * this.tileColumns }) } : null;
   }
 
-  /** Fetches what is missing of a part, each `last` left out; what was asked for and is no longer in view is given up. */
+  /** Fetches the missing tiles of a part (`last` exclusive); requests for hidden tiles are aborted. */
   load(rows: Extent, columns: Extent): void {
     const wanted = new Set<string>();
     for (let y = Math.floor(rows.first / this.tileRows); y * this.tileRows < Math.min(rows.last, this.rows); y++)
@@ -66,7 +66,7 @@ export class TiledPlane {
     for (const [name, abort] of this.pending) this.giveUp(name, abort);
   }
 
-  /** Forgets the failure, so that the tiles in view are asked for again. */
+  /** Clears the failure, so that the visible tiles are requested again. */
   readonly retry = (): void => {
     this.error.value = null;
     this.arrived.value++;
@@ -104,7 +104,7 @@ export class TiledPlane {
   }
 }
 
-/** A long thin plane gets long thin tiles. */
+/** A long thin plane has long thin tiles. */
 function tileLength(length: number, other: number): number {
   return Math.min(length, other < TILE ? Math.floor(MOST_ELEMENTS / 4 / Math.max(1, other)) : TILE);
 }

@@ -12,10 +12,10 @@ import { graphId, nanUncounted, runId, runRevision, workerId } from '../runs';
 import { goTo, selectedNode } from '../selection';
 import { serverSteps } from '../steps';
 
-/** Whether health was chosen on the timeline, though all is finite. */
+/** Whether the user chose health on the timeline, although everything is finite. */
 export const healthChosen = signal(false);
 
-/** What a cell shows: the statistic that colours the graph, or its health; where all is finite that would be one grey wall. */
+/** Content of the cells: the statistic that colours the graph, or health; if everything is finite, health would be one grey wall. */
 export const timelineStatistic = computed(() => {
   const { kind, statistic } = colourBy.value;
   if (kind === 'statistic') return statistic ?? 'abs_max';
@@ -23,7 +23,7 @@ export const timelineStatistic = computed(() => {
   return healthy && kind === 'health' && !healthChosen.value ? 'abs_max' : null;
 });
 
-/** The timeline of the current graph, over the steps that are looked at; fetched only while it is shown. */
+/** The timeline of the current graph, over the selected steps; only fetched while visible. */
 export const timeline = resource(
   computed(() => {
     if (view.value !== 'timeline' || runId.value === null || graphId.value === null) return null;
@@ -37,13 +37,13 @@ export const timeline = resource(
   ({ run, graph, query }, abort) => api().timeline(run, graph, query, abort),
 );
 
-/** Origins of NaN or Inf that may be wrong, then where others appeared, in order. */
+/** Origins of NaN or Inf that matter, then first occurrences of others, in order. */
 const badPlaces = computed(() => [
   ...(report.value?.origins ?? []).map(({ graph, node, tensor, step }) => ({ graph, node, tensor, step })),
   ...wrongProblems.value.map(({ graph, node, tensor, first_step }) => ({ graph, node, tensor, step: first_step })),
 ]);
 
-/** The first of them that lies in a cell shown. */
+/** The first of them in a visible cell. */
 export const firstBad = computed(() => {
   const [data, shown] = [timeline.data.value, graph.data.value];
   if (data === null || shown === null) return null;
@@ -56,7 +56,7 @@ export const firstBad = computed(() => {
   return null;
 });
 
-/** The row that holds the selected node or scope; -1 where none does. */
+/** The row that contains the selected node or scope; -1 if there is none. */
 export const selectedRow = computed(() => {
   const [data, shown, node] = [timeline.data.value, graph.data.value, selectedNode.value];
   if (data === null || shown === null) return -1;
@@ -65,7 +65,7 @@ export const selectedRow = computed(() => {
   return path === null ? -1 : rowOfPath(data, path);
 });
 
-/** Opens or closes a row by hand. */
+/** Expands or collapses a row. */
 export function toggleRow({ path, open }: TimelineRow): void {
   batch(() => {
     const others = (paths: readonly string[]) => paths.filter((other) => other !== path);
@@ -74,13 +74,13 @@ export function toggleRow({ path, open }: TimelineRow): void {
   });
 }
 
-/** Goes to the step and the tensor that a cell shows; nowhere where nothing was captured. */
+/** Goes to the step and the tensor of a cell; does nothing if nothing was captured. */
 export function goToCell(row: number, column: number): void {
   const data = timeline.data.value;
   const at = data ? cellOf(data, row, column) : -1;
   if (!data?.tensor.at(at)) return;
   const visit = data.visit[at] as number;
-  // The first one needs not be chosen: the cell tells the first that is bad.
+  // The cell's first step is not necessarily bad: the cell has the first bad one.
   goTo({ tensor: data.tensor.at(at), step: data.step[at] as number, ...(visit > 0 && { visit }) });
 }
 

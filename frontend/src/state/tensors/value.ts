@@ -23,9 +23,9 @@ import { computedPlace } from '../replay/replay';
 import { resource } from '../resource';
 import { graphId, runId, workerId } from '../runs';
 
-/** The current value: which snapshot, how its dimensions are laid out, and the fetched part of it. */
+/** The current value: its snapshot, the layout of its dimensions, and the fetched part. */
 
-/** Which views a tensor supports: dimensions that a view needs, and whether it needs numbers. */
+/** Requirements of each view: number of dimensions, and whether it needs numbers. */
 const NEEDS: Record<ValueMode, { rank: number; numeric: boolean }> = {
   table: { rank: 0, numeric: false },
   heatmap: { rank: 2, numeric: true },
@@ -39,10 +39,10 @@ export function supports(mode: ValueMode, row: Snapshot): boolean {
   return row.shape.length >= rank && !(numeric && row.dtype === 'string');
 }
 
-/** The current snapshot as far as its value was kept: a sample has one dimension. */
+/** The shape of the stored value: a sample has one dimension. */
 export const keptRow = computed<Snapshot | null>(() => (snapshot.value === null ? null : keptPart(snapshot.value)));
 
-/** The view in force: the chosen one where the tensor supports it, else what suits the tensor. */
+/** The active view: the chosen one if the tensor supports it, else the default for the tensor. */
 export const valueMode = computed<ValueMode>(() => {
   const row = keptRow.value;
   if (row === null) return chosenMode.value ?? 'table';
@@ -65,26 +65,26 @@ export function chooseMapping(next: DimMapping): void {
   chosenMappings.value = new Map(chosenMappings.value).set(`${layout.value} ${chosenTensor.value}`, next);
 }
 
-/** The value's part of the address. A mapping belongs to a view, so that it is named with it. */
+/** The value's fields of the address. A mapping belongs to a view, so it is stored with the view's name. */
 export const valueLink = computed(() => {
   const dims = chosenMapping.value;
   return { value: chosenMode.value ?? (dims === null ? null : valueMode.value), dims };
 });
 
-/** Takes up an address's view and mapping of a tensor. */
+/** Applies the view and mapping in an address. */
 export function applyValueLink(tensor: string | null, value: ValueMode | null, dims: DimMapping | null): void {
   chosenMode.value = value;
   if (value === null || dims === null) return;
   chosenMappings.value = new Map(chosenMappings.value).set(`${LAYOUT_OF[value]} ${tensor}`, dims);
 }
 
-/** The element that "next NaN" found: views scroll to it and mark it. */
+/** The element found by "next NaN": views scroll to it and mark it. */
 export const focusedElement = signal<number[] | null>(null);
 
-/** An element to go to as soon as its tensor is shown. */
+/** An element to scroll to when its tensor is shown. */
 const awaitedElement = signal<{ tensor: string; step: number; index: number[] } | null>(null);
 
-/** Goes to an element of a tensor that may still have to be fetched. */
+/** Goes to an element of a tensor that may not be loaded yet. */
 export function focusElementOf(tensor: string, step: number, index: number[]): void {
   awaitedElement.value = { tensor, step, index };
 }
@@ -96,7 +96,7 @@ effect(() => {
   if (row.shape.length === awaited.index.length) untracked(() => focusElement(awaited.index));
 });
 
-/** Brings an element into the view: fixed dimensions move to it. */
+/** Scrolls to an element: fixed dimensions move to it. */
 export function focusElement(index: number[]): void {
   const next = mapping.value.reduce(
     (all, role, dim) => (typeof role === 'number' ? assignIndex(all, dim, index[dim] as number) : all),
@@ -117,12 +117,12 @@ export const snapshotKey = computed<SnapshotKey | null>(() => {
 
 export const keyText = computed(() => (snapshotKey.value === null ? null : JSON.stringify(snapshotKey.value)));
 
-/** The name of a picture of a part of the value, as the server calls the value's own files. */
+/** File name for a picture of a part of the value, as the server names values. */
 export function valueFile({ tensor, step, visit }: Snapshot, shown: DimMapping, what?: string): string {
   return tensorFile({ tensor, step, visit: visits.value.length > 1 || visit > 0 ? visit : null, selection: toSelection(shown), what });
 }
 
-/** What a heatmap, a line or an image shows; the table fetches its own tiles. */
+/** Data of a heatmap, a line or an image; the table fetches its own tiles. */
 export const slice = resource(
   computed(() => {
     const key = snapshotKey.value;

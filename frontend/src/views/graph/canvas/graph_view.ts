@@ -79,7 +79,7 @@ export class GraphView {
   private theme: ThemeName = 'light';
   private wanted: string | null = null;
   private reported: string | null = null;
-  /** Titles drawn outside of their title bars in the last frame. */
+  /** Titles drawn outside their title bars in the last frame. */
   moved: readonly MovedTitle[] = [];
   private anchor: Anchor | null = null;
   private motionStart = 0;

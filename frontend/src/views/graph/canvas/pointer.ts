@@ -145,7 +145,7 @@ export class PointerInput {
     return drawing && hitTest(drawing.placed, viewport.camera, viewport.view, x, y);
   }
 
-  /** The title drawn outside of its title bar at a point. */
+  /** The title drawn outside its title bar at a point. */
   private movedTitle(x: number, y: number): MovedTitle | undefined {
     return this.model.moved.findLast((title) => x >= title.x && x <= title.right && y >= title.y && y <= title.bottom);
   }
