@@ -25,7 +25,7 @@ Figures = dict[str, float]
 
 @dataclass
 class Row:
-    """Figures of one mode of one model; seconds and bytes a step."""
+    """Figures of one mode of one model; seconds and bytes per step."""
 
     model: str
     mode: str

@@ -72,7 +72,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Peer:
-    """A server: where it is, and what a viewer asks for in a round."""
+    """A server: where it is, and what a viewer requests in a round."""
 
     port: int
     pid: int

@@ -8,7 +8,7 @@ same code without comparing checksums: it reads the bytes of the slice only, not
 `written` is what `DumpWriter` takes to encode and store a value, next to the checksum of the whole alone.
 CPU times of one thread, in turn; read the ratios.
 
-Seen on two busy cores: answers to what the page asks for take 1.00 to 1.06 (elements, rows, tables, texts),
+Seen on two busy cores: answers to what the page requests take 1.00 to 1.06 (elements, rows, tables, texts),
 1.12 (a tile of 256 x 256 out of 64 MiB), 1.3 (every 16th element) and 1.6 times as long (a column: all
 64 MiB are read and verified for 16 KiB, at 10 GB/s); writing 1.05.
 """
@@ -35,7 +35,7 @@ from tensortap.index.query.tensor_lookup import find_snapshot
 from tensortap.index.values import read_slice
 from tensortap.server import create_app
 
-SLICES = (  # tensor, selection, format in which the page asks for it, what it is
+SLICES = (  # tensor, selection, format in which the page requests it, what it is
     ("dense", "5,7", "npy", "an element"),
     ("dense", "5", "npy", "a row"),
     ("dense", "0:64,0:32", "npy", "a page of the table"),

@@ -80,7 +80,7 @@ class LogReader:
         """Returns when everything committed `REFRESH_INTERVAL` ago is indexed, or after `NEWS_TIMEOUT`.
 
         Raises:
-            LogNotReadyError: the runs are not known yet.
+            LogNotReadyError: the runs are unknown yet.
             UnreadableLogError: there are no runs, and a folder is unreadable.
         """
         late = time.monotonic() - self._started >= REFRESH_INTERVAL

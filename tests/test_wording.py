@@ -1,8 +1,8 @@
 """Plain English wherever a user reads: no coined words, one name for one thing.
 
-Checked: the documents, the strings of the page, the help of every command, the sentences of errors and
-warnings, the HTML templates, what the benchmarks print, and the docstrings of the public API. `INSTEAD`
-has the words that are refused, each with the field's term.
+Checked: the documents, the strings and comments of the page, the help of every command, the sentences of
+errors and warnings, the HTML templates, the output of the benchmarks, and the docstrings of the public API.
+`INSTEAD` has the refused words, each with the field's term.
 """
 
 from __future__ import annotations
@@ -126,6 +126,16 @@ def test_strings_of_the_page() -> None:
             if ".test." not in path.name:
                 for line, text in page_strings(path):
                     found += [f"{path.name}:{line}: {bad}" for bad in wrong(text)]
+    assert found == []
+
+
+def test_comments_of_the_page() -> None:
+    found = []
+    for path in sorted((CHECKOUT / "frontend" / "src").rglob("*.ts*")):
+        for line, code in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            comment = re.match(r"\s*(?:/\*\*?|\*|//)\s?(.*)", code) or re.search(r"\s// (.*)$", code)
+            if comment and "biome-ignore" not in code:
+                found += [f"{path.name}:{line}: {bad}" for bad in wrong(comment[1])]
     assert found == []
 
 

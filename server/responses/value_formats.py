@@ -106,7 +106,7 @@ def _shortest(array: Array) -> Array | RawJson:
         return array
     result = np.empty(array.size, np.float64)
     flat = array.reshape(-1)
-    for start in range(0, array.size, _CHUNK_ELEMENTS):  # text takes 128 bytes an element
+    for start in range(0, array.size, _CHUNK_ELEMENTS):  # text takes 128 bytes per element
         result[start : start + _CHUNK_ELEMENTS] = flat[start : start + _CHUNK_ELEMENTS].astype("U")
     return result.reshape(array.shape)
 

@@ -100,7 +100,7 @@ def _sides(parameters: Parameters) -> tuple[Side, Side]:
 
 
 def _matches(text: str | None) -> dict[str, str]:
-    """`a=b` pairs, one a line."""
+    """`a=b` pairs, one per line."""
     pairs = [line.partition("=") for line in (text or "").splitlines() if line.strip()]
     if not all(left and found and right for left, found, right in pairs):
         raise BadRequestError("'match' is not valid.", "Write one pair NODE_IN_A=NODE_IN_B per line.")

@@ -109,7 +109,7 @@ def _finite(values: Array) -> Array:
 
 
 def histograms_figure(series: HistogramSeries, kind: Kind) -> Any:
-    """Histograms over steps: each row a step (the share of its elements in each bin), or as ridges.
+    """Histograms over steps: one row per step (the share of its elements in each bin), or as ridges.
 
     Raises:
         InvalidValueError: it is another kind. NotFoundError: no value is finite.

@@ -34,7 +34,7 @@ _PAUSE = _Pause()
 
 
 class CallHook:
-    """Installed while any tap is in use. Calls outside a watched step pass through untouched."""
+    """Installed while any tap is in use. Calls outside a watched step pass through unchanged."""
 
     def __init__(self) -> None:
         self.tracker = LayerTracker()

@@ -179,7 +179,7 @@ class CaptureWarnings:
         )
 
     def steps_skipped(self, share: float, plain: float, extra: float) -> None:
-        """Watched steps are skipped because of the budget. Printed as a line, because it is no error."""
+        """Watched steps are skipped because of the budget. Printed as a line, because it is not an error."""
         self._say(
             "budget",
             f"some watched steps are skipped to keep the cost below {number_text(100 * share)} %: capture "
@@ -206,7 +206,7 @@ class CaptureWarnings:
             )
 
     def unknown_kinds(self, where: str, watches: Sequence[Watch], known: Sequence[str]) -> None:
-        """Watches select kinds of tensors that are not known where a step runs."""
+        """Watches select kinds of tensors unknown where a step runs."""
         unknown = list(dict.fromkeys(text for watch in watches for text in watch.roles_beyond(known)))
         if unknown:
             self.warn(

@@ -18,4 +18,4 @@ class TapClosedError(TensortapError):
 
 
 class TapWarning(UserWarning):
-    """A tensor or function was not captured. Training itself went on."""
+    """A tensor or function was not captured. Training itself continued."""

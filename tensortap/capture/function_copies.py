@@ -89,7 +89,7 @@ class FunctionCopies:
 
     def begin(self) -> None:
         """Calls are seen from now on."""
-        self._by_kind.clear()  # a call that went on after the last `end` may have given up
+        self._by_kind.clear()  # a call that continued after the last `end` may have given up
         self._streams.begin()
 
     def end(self) -> bool:

@@ -47,7 +47,7 @@ class TapWatches:
         self._step_watches: dict[tuple[tuple[Watch, ...], ...], StepWatches] = {}
         self._selections: dict[tuple[str, StepWatches], Selection] = {}
         self._unselected: dict[str, set[Kind]] = {}  # kinds by function without selected tensors
-        self._any_selected = False  # outside of functions
+        self._any_selected = False  # outside functions
         self._ran = range(0)  # from the first to the last step that ran
         self._any_watched = False
 
@@ -85,7 +85,7 @@ class TapWatches:
         return self._selections[key]
 
     def note_selected(self) -> None:
-        """Note that a tensor outside of functions is selected."""
+        """Note that a tensor outside functions is selected."""
         self._any_selected = True
 
     def note_unselected(self, name: str, kinds: Collection[Kind]) -> None:

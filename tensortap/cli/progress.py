@@ -21,7 +21,7 @@ from tensortap.system.progress_line import progress_line
 
 from .console import console
 
-_MUCH = 4_000_000  # bytes; statistics are read at some 20 MB a second
+_MUCH = 4_000_000  # bytes; statistics are read at some 20 MB per second
 
 
 @contextlib.contextmanager

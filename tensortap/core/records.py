@@ -110,7 +110,7 @@ class Graph:
 
     `stacks` hold user frames only, innermost last; `sources` maps the files named in them to their text.
     `graph_def` is the serialized GraphDef with its library, if there is one. `way` says how its tensors were
-    captured: in the step itself, or in a shadow that ran beside the untouched step; empty if unknown.
+    captured: in the step itself, or in a shadow that ran beside the unchanged step; empty if unknown.
     `layers`: calls of Keras layers in the order in which they began. `variables`: path -> kind (`weight`,
     `moving`, `seed`, `slot`, `iteration`, `metric`) of the variables that are known.
     """

@@ -74,7 +74,7 @@ def cached_copy(
         key: identifies the source. state: a text that changes with it. name: its name.
         source: returns the copy, which may be removed afterwards.
 
-    Raises CacheRefusesError, before the source is asked for; and as `import_source` and `source` do.
+    Raises CacheRefusesError, before the source is requested; and as `import_source` and `source` do.
     """
     folder = cache / "imports" / _digest(key) / _digest(f"{VERSION}\n{state}")
     run = run_name_of(name)

@@ -134,7 +134,7 @@ def refused_unpacking(unpacked: int, stored: int, what: str = "It") -> RefusedEr
 class ByteBudget:
     """Bytes of a file that its arrays take together: in no format two share some.
 
-    A few words that name the same bytes again and again would fill the disk otherwise.
+    A few words that name the same bytes repeatedly would fill the disk otherwise.
     """
 
     def __init__(self, length: int) -> None:

@@ -1,4 +1,4 @@
-"""Histograms of a compacted run, read from `compact/` when they are asked for: they are most of its bytes."""
+"""Histograms of a compacted run, read from `compact/` when they are requested: they are most of its bytes."""
 
 from __future__ import annotations
 

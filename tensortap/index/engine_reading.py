@@ -31,7 +31,7 @@ from .compacted_rows import CompactedRows
 from .compacted_run import CompactedRun
 
 TASK_BYTES = 64 << 20  # of statistics files: some 600,000 snapshots
-_TASKS_AT_ONCE = 16  # whose rows are in memory, 80 bytes a snapshot
+_TASKS_AT_ONCE = 16  # whose rows are in memory, 80 bytes per snapshot
 _POLL = 16 << 20  # decoded bytes at a time
 Record = dict[str, Any]
 

@@ -130,7 +130,7 @@ class RunEvents:
         self._batches: dict[int, list[tuple[str, array[int] | None, array[int] | None, int]]] = {}
 
     def poll(self, workers: Iterable[str]) -> bool:
-        """Reads on, some 8 MB a worker; returns whether there may be more."""
+        """Reads on, some 8 MB per worker; returns whether there may be more."""
         more = False
         for worker in workers:
             tail = self._tails.setdefault(worker, EventsTail(self._path, worker))
@@ -191,7 +191,7 @@ class RunEvents:
         return noted.get(same, {}) if isinstance(same, int) else facts
 
     def batches(self, step: int) -> list[StepBatch]:
-        """Which samples fed a step, one entry a worker and call; empty if that was not noted."""
+        """Which samples fed a step, one entry per worker and call; empty if that was not noted."""
         return [
             StepBatch(
                 step,

@@ -43,7 +43,7 @@ class BatchSummarizer:
         self._bucket_counts: list[Any] = [_NO_COUNTS] * count
 
     def add(self, row: int, values: Array, dtype: str) -> int | None:
-        """Array number `row`; returns its number of zeros, or None if not known yet."""
+        """Array number `row`; returns its number of zeros, or None if unknown yet."""
         self._dtypes[row], self._shapes[row], self._sizes[row] = dtype, values.shape, values.size
         if dtype == STRING or not values.size:
             return 0

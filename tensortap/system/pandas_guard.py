@@ -14,7 +14,7 @@ def hide_pandas() -> None:
     """Hides pandas from pyarrow, for our own processes, which pass it no Series.
 
     pyarrow looks for pandas when it first converts anything, and that import is 0.4 s of one query and 45 MB.
-    It looks once; what asks for pandas by name (`to_pandas`, an `import`) finds it all the same.
+    It looks once; code that requests pandas by name (`to_pandas`, an `import`) finds it all the same.
     """
     if "pandas" in sys.modules:
         return

@@ -11,7 +11,7 @@ export class PlacedGraph {
   /** See bridges.ts. */
   readonly flags: Uint8Array;
   readonly open: Uint8Array;
-  /** 1 once a scope is laid out. */
+  /** 1 if a scope has been laid out. */
   readonly known: Uint8Array;
   /** Where edges enter at the top and leave at the bottom of an expanded scope, from its left side. */
   readonly plug: Float32Array;

@@ -9,7 +9,7 @@ const fitter = new TextFitter({
   measureText: (text: string) => ({ width: text.length * 20 * LETTER }),
 } as unknown as CanvasRenderingContext2D);
 
-/** What nodes with these names are called where there is room for so many letters. */
+/** Labels of nodes with these names, with room for this number of letters. */
 function shown(names: string[], letters: number): string[] {
   const graph = makeGraph(names);
   const drawing = { graph, tree: treeOf(graph) };

@@ -5,7 +5,7 @@ import { NoAnswer } from '../api/provider';
 import type { Lru } from '../lib/lru';
 import { isAbort, LatestRequest } from '../lib/scheduling';
 
-/** A held key repeats some 30 times a second; after this time without a repeat it was released. */
+/** A held key repeats about every 33 ms; after this time without a repeat it was released. */
 const REST_MS = 150;
 
 /** Whether a held key moves along a list, or text is being typed: requests are throttled, and the address has no history entries. */

@@ -179,7 +179,7 @@ def _variable_text(flow: Flow, first: TensorDifference, variable: str, steps: in
 
 def _random_numbers(first: TensorDifference, inputs: list[TensorDifference], missing: list[str]) -> str:
     """Explains different random numbers by the seed or the dtype. One seed gives other numbers in another
-    dtype, except that normal numbers of 32 and of 16 bits agree up to rounding."""
+    dtype, except that normal numbers of 32 and of 16 bits agree within rounding."""
     stateless = first.op_type.startswith("Stateless")
     given = stateless and first.verdict == "diverges" and bool(inputs) and not missing
     dtypes = {first.dtype_a, first.dtype_b}

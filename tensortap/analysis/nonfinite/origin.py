@@ -159,7 +159,7 @@ def operands(flow: NonfiniteFlow, bad: FlowTensor) -> list[Operand]:
 
 
 def _source_of_input(sources: list[Source]) -> Source | None:
-    """The source of an input's value: the non-finite one, else the last (the value a loop passed on)."""
+    """The source of an input's value: the non-finite one, else the last (the value that a loop forwarded)."""
     direct = [source for source in sources if not source.uncaptured]
     return next((source for source in direct if source.bad), direct[-1] if direct else None)
 

@@ -162,7 +162,7 @@ class StepFlow:
                 yield result.graph, source.slot
 
     def _equal(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor) -> Tensor | None:
-        """The last tensor of an earlier call with the same numbers: the program may have passed it on as a
+        """The last tensor of an earlier call with the same numbers: the program may have propagated it  as a
         NumPy array."""
         if self._by_numbers is None:
             self._by_numbers = {}

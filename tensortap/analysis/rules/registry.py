@@ -21,7 +21,7 @@ from .rule import Rule
 _LOG = logging.getLogger(__name__)
 GROUP = "tensortap.rules"
 
-# One row a rule, in the order in which they run: later ones skip what earlier ones have explained.
+# One row per rule, in the order in which they run: later ones skip what earlier ones have explained.
 BUILT_IN: tuple[Rule, ...] = (
     missing_worker,
     slow_worker,

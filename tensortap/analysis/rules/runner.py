@@ -22,7 +22,7 @@ from .settings import Settings
 
 _LOG = logging.getLogger(__name__)
 _SOURCES = 40  # maximum number of findings with a source line
-MOST = 50  # findings of one rule; more say nothing new
+MOST = 50  # findings of one rule; more add nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,7 @@ class SnapshotCounts:
 @dataclass(frozen=True, slots=True)
 class ZeroCounts:
     """The exact zeros of a gradient: number of steps with an all-zero gradient, the first and last of these;
-    the share of zeros among all elements; if the gradient is all zero at its last step, the first step of
+    the share of zero elements among all; if the gradient is all zero at its last step, the first step of
     that stretch and its length (`lasting`); `passing`: length of the longest stretch that ended."""
 
     steps: int

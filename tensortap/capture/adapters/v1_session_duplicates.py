@@ -1,7 +1,7 @@
 """Duplicates of the nodes of a version 1 graph, to read values from.
 
 TensorFlow's graph optimizer merges adjacent nodes if nothing else reads the tensor between them, and fetching
-is reading: the last bits of what a program asks for would depend on what else is fetched. So a run leaves the
+is reading: the last bits of what a program requests would depend on what else is fetched. So a run leaves the
 program's nodes alone, and computes what is captured a second time, from the same variables, random numbers
 and fed values.
 """

@@ -2,7 +2,7 @@
 
 A stateful random op (`RandomStandardNormal`) cannot be rewound. What it drew becomes an argument of the root
 (`DrawsAsArguments`), handed down through calls, loops and branches to
-where it was drawn: a tensor where that happens once a call, an iterator where it happens in each iteration.
+where it was drawn: a tensor where that happens once per call, an iterator where it happens in each iteration.
 `RandomDrawValues` collects these of one call.
 """
 

@@ -33,7 +33,7 @@ _MOVE, _CARRY, _WHOLE = (frozenset(names.split()) for names in (_MOVING, _CARRYI
 def without_overflow(bad: list[Examined], graphs: GraphLookup) -> list[Examined]:
     """Drop non-finite tensors that are only scaled gradients; the others stay in the order of the graph.
 
-    Left out are, in a graph that scales its loss dynamically, the scaled loss, the backward pass, gradients,
+    Skipped are, in a graph that scales its loss dynamically, the scaled loss, the backward pass, gradients,
     and what has it from nothing but these. The loss itself, the forward pass and the weights stay.
     """
     scaled = {id(tensor.graph) for tensor in bad if tensor.graph is not None and _scales(tensor.graph)}

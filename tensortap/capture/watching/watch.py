@@ -30,7 +30,7 @@ Test = Callable[[Candidate], bool]
 _FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
 
 # Their outputs say nothing that another node does not say better: constants are in the graph, an inner
-# function's arguments are what its caller passes. They are captured only where `nodes=` or `ops=` asks for
+# function's arguments are what its caller passes. They are captured only where `nodes=` or `ops=` requests
 # them.
 BOOKKEEPING = frozenset({"Const", "NoOp", "Placeholder", "PlaceholderWithDefault", "_Arg", "VarHandleOp"})
 DEFAULT_STEPS = every(10)  # this very object means that steps= was not given

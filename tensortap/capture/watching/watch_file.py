@@ -32,7 +32,7 @@ class Change(NamedTuple):
 
 
 class WatchFile:
-    """Read between steps, at most once a second. A file from before the job is not obeyed.
+    """Read between steps, at most once per second. A file from before the job is not obeyed.
 
     Args:
         run_dir: the run's directory.

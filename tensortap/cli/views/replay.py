@@ -211,7 +211,7 @@ def _print_tensors(views: list[TensorView], proofs: list[Verification | None], o
 def _difference(view: TensorView, source: Path) -> str:
     kept = None if source.is_file() else _captured_value(only_run(source), view.snapshot)
     if kept is None or view.values is None or kept.shape != view.values.shape or kept.dtype.kind not in "fiu":
-        return ""  # there is no value of the run, or a sample, or text
+        return ""  # the run has no value, or a sample, or text
     difference = np.abs(kept.astype(np.float64) - view.values.astype(np.float64))
     finite = difference[np.isfinite(difference)]
     return f": values differ by at most {number_text(float(finite.max(initial=0.0)))}"

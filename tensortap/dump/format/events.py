@@ -1,4 +1,4 @@
-"""Events of a run: one JSON object a line, checksummed, written and read (FORMAT.md, "Events")."""
+"""Events of a run: one JSON object per line, checksummed, written and read (FORMAT.md, "Events")."""
 
 from __future__ import annotations
 

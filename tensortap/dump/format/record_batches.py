@@ -152,7 +152,7 @@ def _decoded_size(frame: Frame, message: Message) -> int:
     total = 0
     for offset, length in message.buffers:
         if offset < 0 or length < 0 or offset + length > message.body_length:
-            raise DamagedError("A record batch refers to bytes outside of it.")
+            raise DamagedError("A record batch refers to bytes beyond its end.")
         decoded = length
         if message.compressed and length:
             decoded = _INT64.unpack_from(frame.data, body + offset)[0] if length >= 8 else -2

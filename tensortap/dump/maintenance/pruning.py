@@ -61,7 +61,7 @@ def prune_run(run_dir: Path, retention: Retention, *, dry_run: bool = False) -> 
     """Removes values of a run. Statistics, histograms and values of at most 1 KiB, which are in rows, stay.
 
     Values that are to stay, but are in a file with others, move to a new file if their worker was closed;
-    else the file stays where `keep_last` asks for it, and goes where `max_bytes` does. Shards that a process
+    else the file stays where `keep_last` requests it, and goes where `max_bytes` does. Shards that a process
     is writing stay.
 
     Raises:

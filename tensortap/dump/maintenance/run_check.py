@@ -175,7 +175,7 @@ def check_workers(argument: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         argument: `run`; `follow_links`; `workers`: [name, share, shares]: of the values, those in every
-            `shares`-th file; what is no value belongs to share 0.
+            `shares`-th file; what is not a value belongs to share 0.
 
     Returns:
         The fields of a `Report`.

@@ -27,7 +27,7 @@ from .worker_files import INLINE, WorkerFiles
 class SnapshotBatch:
     """Snapshots of one step and graph on their way into a worker's files.
 
-    Tensors that share memory (reshaped or passed on) are measured and stored once.
+    Tensors that share memory (reshaped or propagated) are measured and stored once.
 
     Args:
         compress: whether values may be compressed.

@@ -230,7 +230,7 @@ def assemble(shape: tuple[int, ...], dtype: np.dtype[Any], parts: list[tuple[Ext
     """The whole variable of a shape and dtype from its slices.
 
     Raises:
-        RefusedError: the slices do not fill it, overlap, or lie outside it.
+        RefusedError: the slices do not fill it, overlap, or are outside it.
     """
     if sum(array.size for _, array in parts) != math.prod(shape):
         raise RefusedError("Its slices do not cover it.")

@@ -30,7 +30,7 @@ _TINY = 5e-324  # right of the bucket of zeros
 Buckets = tuple[Floats, Floats, Floats, dict[str, float]]
 
 _MARK = ".tfevents."
-_MAX_BUCKETS = 5_000  # TF1 has 1,549 at most, TF2 30 unless a program asks for more
+_MAX_BUCKETS = 5_000  # TF1 has 1,549 at most, TF2 30 unless a program requests more
 _MAX_COUNT = 1 << 53  # elements: beyond, float64 skips numbers
 _SHOWN_BY_TENSORBOARD = ("images", "audio", "graph_keras_model", "pr_curves", "mesh", "projector", "hparams")
 _TRACES = ("graph_run_metadata", "graph_run_metadata_graph")

@@ -1,4 +1,4 @@
-"""The catalog of a run: one row a snapshot, in typed columns; strings, shapes and steps as integer codes.
+"""The catalog of a run: one row per snapshot, in typed columns; strings, shapes and steps as integer codes.
 
 Histograms and values stay in the dump: `commit_cache` reads their commits again. Imports
 `tensortap.dump.read` and nothing of the other packages of `tensortap.index`. Begin with

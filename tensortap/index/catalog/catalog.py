@@ -1,4 +1,4 @@
-"""The catalog: one row a snapshot in typed columns. Values stay in the dump."""
+"""The catalog: one row per snapshot in typed columns. Values stay in the dump."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class RowStore:
         low, high = int(rows[0]), int(rows[-1])
         if high - low + 1 == len(rows) and (len(rows) == 1 or bool((rows[1:] > rows[:-1]).all())):
             return _column_of(parts, name, high + 1, low)
-        last = self._last  # one set of rows is asked for column by column
+        last = self._last  # one set of rows is requested column by column
         if last is None or last.rows is not rows or last.parts is not parts:
             last = self._last = _divide(parts, rows)
         return last.column(name)

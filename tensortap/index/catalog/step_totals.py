@@ -112,7 +112,7 @@ class StepTally:
         return int(self.values.min()), int(self.values.max()), len(self.values)
 
     def table(self) -> StepTable:
-        """The totals, one row a step, ascending."""
+        """The totals, one row per step, ascending."""
         count = len(self._time)
         order = np.argsort(self.values[:count])
         totals = (tally.totals(count)[order] for tally in (self._snapshots, self._nan, self._inf))

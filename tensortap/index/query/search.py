@@ -128,7 +128,7 @@ def snapshot_place(
     """The position (from 0) of a tensor at a step, first visit, in the list that `snapshots` pages through.
 
     Returns:
-        None where the filters leave it out, or it was not captured then. Raises as `snapshots`.
+        None where the filters skip it, or it was not captured then. Raises as `snapshots`.
     """
     rows = _ordered(run, Filters(**filters), sort)
     codes = run.catalog.tensors.named(tensor_name(*split_tensor_name(name)))

@@ -23,7 +23,7 @@ SORT_COLUMNS = (
     *("flow", "tensor", "op_type", "layer", "worker", "dtype", "shape", "device", "time"),
     *(*PLAIN_COLUMNS, "inf", "zero_share"),
 )
-MAX_SORTED = 3  # orders of a run that are kept: 8 bytes a row each
+MAX_SORTED = 3  # orders of a run that are kept: 8 bytes per row each
 
 
 class SortedRows:

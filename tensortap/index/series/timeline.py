@@ -86,7 +86,7 @@ def timeline(
 
     A cell shows its worst tensor: the largest number, for `min` the smallest, for `mean` the furthest from 0.
     Integers, and tensors whose number is the same at all steps, only count if there are no others: random
-    bits and the -1e38 of an attention's mask would hide all that happens. The share of zeros is that of
+    bits and the -1e38 of an attention's mask would hide all that happens. Its % zeros is that of
     floating point tensors of several elements that are computed: a mean over weights and inputs would hide a
     layer that dies.
 
@@ -303,7 +303,7 @@ def candidates(
     Args:
         statistic: one of `TIMELINE_STATISTICS`.
         place: where each row's tensor is in the data flow.
-        computed: whether each row's tensor is. Only of these the share of zeros counts, where they are
+        computed: whether each row's tensor is. % zeros only counts for these, where they are
             floating point and have several elements.
         changing: whether its tensor has several values.
     """

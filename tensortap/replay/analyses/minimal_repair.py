@@ -438,7 +438,7 @@ Item = TypeVar("Item")
 def minimize(items: Sequence[Item], passes: Callable[[Sequence[Item]], bool]) -> list[Item]:
     """A passing subset of `items` from which no single item can be removed.
 
-    Leaves out ever smaller stretches (Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing
+    Skips ever smaller stretches (Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing
     Input, 2002, reducing to complements). `items` themselves must pass.
     """
     found = list(items)

@@ -1,6 +1,6 @@
 """A recorded step as a Python script that runs it eagerly, one line per node, for a debugger.
 
-`write_script` makes the text; below it are names, signatures, a line a node, attributes and constants.
+`write_script` makes the text; below it are names, signatures, a line per node, attributes and constants.
 """
 
 from __future__ import annotations

@@ -204,7 +204,7 @@ class _Receiver:
                 if arrays is not None:
                     self._visits[place] += 1
                     array = arrays[number]
-                    assert not isinstance(array, DeviceSummary)  # a replay asks for values
+                    assert not isinstance(array, DeviceSummary)  # a replay requests values
                     self.tensors.append((self._candidates[place], visit, array))
 
     def failed(self, error: Exception) -> None:

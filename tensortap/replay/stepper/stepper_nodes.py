@@ -97,7 +97,7 @@ _CALLS = ("While", "If", "Case", "PartitionedCall")  # their outputs are compute
 def nonfinite_origins(nodes: Sequence[StepperNode], facts: Mapping[str, TensorFacts]) -> list[str]:
     """Names of the nodes that output NaN without NaN inputs, or infinities from finite inputs.
 
-    A constant is expected as it is: an infinity that a mask holds is passed on until it becomes NaN.
+    A constant is expected as it is: an infinity that a mask holds is propagated until it becomes NaN.
     Non-finite arguments of the call count if nothing originates before them.
 
     Args:

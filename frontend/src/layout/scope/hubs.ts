@@ -1,4 +1,4 @@
-/** Hubs: cells with so many edges that the layout would put everything into one row. Their edges are excluded from the layout. */
+/** Hubs: cells with too many edges, which would put everything into one row. Their edges are excluded from the layout. */
 
 import { floats, integers, type Numbers } from '../../lib/arrays/typed_arrays';
 import { GAP_X, GAP_Y } from '../layered/layered_input';

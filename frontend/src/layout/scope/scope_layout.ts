@@ -29,7 +29,7 @@ export interface ScopeContext {
   readonly isScope: (entity: number) => boolean;
   /** Edges enter at one point: an expanded scope. */
   readonly isOpen: (entity: number) => boolean;
-  /** Data edges between an entity and the outside of its scope. */
+  /** Data edges that cross the border of an entity's scope. */
   readonly bridges: Bridges;
 }
 

@@ -6,7 +6,7 @@ import { formatNumber } from '../../lib/text/format';
 const MOST_TICKS = 4;
 
 /**
- * Ticks of a logarithmic axis over the positive numbers of some columns: powers of ten as dense as fits. If at most one lies in the
+ * Ticks of a logarithmic axis over the positive numbers of some columns: powers of ten as dense as fits. With at most one in the
  * range, also twos and fives, then the ends themselves.
  */
 export function logTicks(columns: readonly (readonly number[])[]): { at: number; label: string }[] {

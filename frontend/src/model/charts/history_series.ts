@@ -3,7 +3,7 @@
 import type { Histograms, Snapshot } from '../wire/answers';
 import { infinities } from '../wire/statistics';
 
-/** The history of a tensor as columns for a chart, one entry a step. */
+/** The history of a tensor as columns for a chart, one entry per step. */
 export interface HistorySeries {
   step: number[];
   min: number[];

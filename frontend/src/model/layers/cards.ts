@@ -67,7 +67,7 @@ interface Draft {
   readonly inputs: Map<number, TensorPlace>;
 }
 
-/** Longer lists are dropped: nobody could follow them. */
+/** Longer lists are dropped, because they are unreadable. */
 const MOST_CARRIED = 64;
 /** Maximum number of scalars that may represent a loss. */
 const MOST_TERMS = 32;
@@ -470,7 +470,7 @@ class Contraction {
     return [...counts.values()].reduce(greatestCommonDivisor);
   }
 
-  /** The output tensor of each card: the last noted output, else the one that the first reader uses. */
+  /** The output tensor of each card: the last noted output, else the output used by the first reader. */
   private handedOn(ids: readonly number[]): ReadonlyMap<number, TensorPlace> {
     const found = new Map<number, TensorPlace>();
     for (const id of ids) for (const [from, tensor] of this.drafts[id]!.inputs) if (!found.has(from)) found.set(from, tensor);

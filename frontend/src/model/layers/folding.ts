@@ -293,7 +293,7 @@ class Folding {
   }
 }
 
-/** Classes that say no more than that there are layers inside. */
+/** Container classes, which only say that there are layers inside. */
 const PLAIN_CLASSES: ReadonlySet<string> = new Set(['', 'Functional', 'Sequential', 'Model']);
 
 /** The weights of a layer that is called twice count once. */

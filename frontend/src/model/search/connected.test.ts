@@ -73,7 +73,7 @@ test('a step is looked for in op types and labels, whatever Keras made of it', (
   expect(hits('MatMul->.*->Softmax')).toEqual([2, 4]);
   expect(hits('matmul->add->einsum')).toEqual([0, 1, 2]);
   expect(hits('^MatMul$->.*->Softmax')).toEqual([0, 4]); // its label
-  expect(hits('query->add')).toEqual([]); // a scope is no node
+  expect(hits('query->add')).toEqual([]); // a scope is not a node
 });
 
 test('a step may be called as what every object of JavaScript has', () => {

@@ -79,7 +79,7 @@ export function linksOnce(ways: readonly Int32Array[], nodeCount: number): Int32
   return pieces;
 }
 
-/** For each step that is no gap, whether there is a gap before it. */
+/** For each part that is not a gap, whether a gap precedes it. */
 function gapsOf(steps: readonly Step[]): boolean[] {
   return steps.flatMap((step, i) => (step === null ? [] : [i > 0 && steps[i - 1] === null]));
 }

@@ -23,7 +23,7 @@ test.each([
 test.each([
   [[8, 12, 64, 64], op('Softmax', { layer: 'attention' })], // heads of an attention
   [[64, 10], op('MatMul', { layer: 'dense', name: 'gradient_tape/model/dense/MatMul/MatMul_1' })], // the gradient of a kernel
-  [[32, 10], op('BiasAdd', { data_format: 'NHWC' })], // no layer says what it is
+  [[32, 10], op('BiasAdd', { data_format: 'NHWC' })], // no layer defines it
   [[5], op('Relu', { layer: 'dense' })],
 ])('%j is not known', (shape, of) => {
   expect(axisNames(shape, of)).toBeNull();

@@ -36,7 +36,7 @@ export function runNames(runs: readonly Named[]): ReadonlyMap<string, string> {
   return new Map(runs.map((run) => [run.id, nameOf(run)]));
 }
 
-/** Whether the runs lie in several log directories. */
+/** Whether the runs are in several log directories. */
 export function inSeveralLogdirs(runs: readonly Pick<RunEntry, 'logdir'>[]): boolean {
   return new Set(runs.map((run) => run.logdir)).size > 1;
 }

@@ -128,7 +128,7 @@ export function roomForNames(timeline: Timeline): number {
   return 40 * Math.ceil(needed.reduce((most, room) => Math.max(most, room), 280) / 40);
 }
 
-/** Whether a node lies in a row. */
+/** Whether a row contains a node. */
 function holds({ path, kind }: TimelineRow, node: string): boolean {
   if (kind === 'numbered') return `${node.replace(/(?<=[^/])_\d+$/, '')} …` === path;
   return node === path || (kind === 'scope' && node.startsWith(`${path}/`));

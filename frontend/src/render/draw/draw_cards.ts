@@ -288,7 +288,7 @@ function lossText(statistics: CardStatistics | null): string {
   return Number.isFinite(statistics.mean) ? formatNumber(statistics.mean) : statistics.inf > 0 ? 'Inf' : 'not captured';
 }
 
-/** Gradient norm, update ratio and share of zeros, as far as known. */
+/** Gradient norm, update ratio and % zeros, as far as known. */
 export function measuresText(statistics: CardStatistics | null): string {
   if (statistics === null) return '';
   const { gradientNorm, updateRatio, zeroShare } = statistics;

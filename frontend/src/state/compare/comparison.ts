@@ -66,7 +66,7 @@ export const comparison = resource(
   },
 );
 
-/** Polls until the server has finished, or is to be cancelled. */
+/** Polls until the server has finished, or the comparison is cancelled. */
 async function compared(wanted: { subject: string; query: Query }, abort: AbortSignal): Promise<ComparisonAnswer> {
   let begun = false;
   for (;;) {

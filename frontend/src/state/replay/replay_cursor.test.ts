@@ -37,7 +37,7 @@ const computedRun = (run: string) => ({
   tensors,
 });
 
-/** Says when it is reached, and goes on once it is let go. */
+/** Reports when it is reached, and continues when released. */
 class Gate {
   private open: () => void = () => undefined;
   private arrive: () => void = () => undefined;

@@ -238,7 +238,7 @@ export const remainingOrigins = computed(() => {
   return { place, node, count: shown.originCount, advice: isChanged ? 'changed' : isRead ? 'read' : 'computed' } as const;
 });
 
-/** Ops that hand on what the program held before the step. */
+/** Ops that forward values from before the step. */
 const READS = /^(?:ReadVariableOp|ResourceGather|VariableV2|Placeholder)/;
 
 interface Column {

@@ -20,7 +20,7 @@ function tickStyle(share: number) {
 interface MiniHistogramProps {
   /** Of one step, on a symlog axis; null while loading. */
   data: Histograms | null;
-  /** What it is of. */
+  /** Its tensor. */
   of: Snapshot;
   onClick: () => void;
 }

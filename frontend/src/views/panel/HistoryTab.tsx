@@ -123,7 +123,7 @@ function HistoryChart() {
   );
 }
 
-/** The history as a table of numbers, one row a snapshot. */
+/** The history as a table of numbers, one row per snapshot. */
 function HistoryDownload({ history }: { history: History }) {
   const save = () => {
     const measures = ['size', ...COUNTS, ...STATISTICS] as const;

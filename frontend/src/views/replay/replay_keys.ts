@@ -4,7 +4,7 @@ import { moveBy, moveOut, moveToNext, redoChange, undoChange } from '../../state
 interface StepperKey {
   readonly keys: readonly string[];
   readonly does: string;
-  /** `event.key`, with `Ctrl+` in front (Cmd on a Mac), to what it does. */
+  /** `event.key`, with `Ctrl+` in front (Cmd on a Mac), to its action. */
   readonly actions: Readonly<Record<string, () => unknown>>;
 }
 

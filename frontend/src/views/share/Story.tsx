@@ -5,7 +5,7 @@ import { IconButton } from '../kit/Button';
 import { Icon } from '../kit/Icon';
 import { Message } from '../kit/Message';
 
-/** Says that the page shows a story, its date, and what it does not contain. */
+/** Says that the page shows a story, its date, and the missing data. */
 export function StoryBanner() {
   const [hidden, setHidden] = useState<unknown>(null);
   const story = shownStory.value;

@@ -55,7 +55,7 @@ export function Picker({ label, choices, selected, onSelect, none }: PickerProps
   );
 }
 
-/** So few are seen at a glance; and so many are drawn at most. */
+/** Fewer need no search field; at most this many are drawn. */
 const [UNSEARCHED, DRAWN] = [12, 200];
 
 interface SearchListProps<T> {

@@ -19,7 +19,7 @@ from ..metrics.distances import RTOL
 from .node_matching import Matching
 
 Frames = Callable[[str, str], FrameDetail | None]  # (side, node) -> the line that made it
-# Attributes that say nothing new: dtypes are compared by themselves.
+# Attributes that add nothing: dtypes are compared by themselves.
 _IGNORED = ("T", "dtype", "Tin", "Tout", "DstT", "SrcT", "container", "shared_name")
 _PYTHON = ops("PyFunc PyFuncStateless EagerPyFunc")  # their token only counts the functions of a process
 _NARROW: dict[str, Callable[[str], np.floating[Any]]] = {"float32": np.float32, "float16": np.float16}

@@ -119,7 +119,7 @@ def distance_bound(a: Snapshot, b: Snapshot, of_a: Histogram, of_b: Histogram) -
     """The least max |a - b| that two histograms allow; NaN if they count unequally many elements.
 
     However the elements are paired, the largest distance is at least that of pairing them in order (the
-    infinity-Wasserstein distance of the two samples), and each lies within its bucket.
+    infinity-Wasserstein distance of the two samples), and each is within its bucket.
     """
     (ends_a, low_a, high_a), (ends_b, low_b, high_b) = _ranked(of_a, a.zero), _ranked(of_b, b.zero)
     if not len(ends_a) or not len(ends_b) or ends_a[-1] != ends_b[-1]:

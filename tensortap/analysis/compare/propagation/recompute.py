@@ -23,7 +23,7 @@ from ..tensor_pairs import MAX_BYTES
 from .reference_outputs import OpCall, Reference, elementwise
 from .reference_reductions import SUMS
 
-_MAX_PATH = 20  # nodes that only hand on, between an input and where it was captured
+_MAX_PATH = 20  # nodes that only forward, between an input and where it was captured
 _ELEMENTWISE: dict[str, Callable[..., Floats]] = {
     "RealDiv": np.divide,
     "Div": np.divide,

@@ -143,7 +143,7 @@ def _ends(
 
     Args:
         most_of_first: of the first quarter of the kernels, the largest norm instead: what one branch of a
-            block gets (the queries of an attention) says nothing of what arrives at the block.
+            block gets (the queries of an attention) gives no information about what arrives at the block.
     """
     for graph in sorted({tensor.graph for tensor in view.of_kind("gradient")}):
         kernels = _in_forward_order(view, graph)
@@ -191,7 +191,7 @@ def _reading_order(view: RunView, graph: str) -> dict[str, int]:
 
 def _used(view: RunView, graph: str, row: int) -> int:
     """The first node of the forward pass that uses a variable. The read itself has no inputs, so its position
-    says nothing."""
+    gives no information."""
     roles = view.roles(graph)
     users = [user for user in roles.consumers(row) if not roles.is_backward(user)]
     return min(users, key=lambda user: int(roles.graph.order[user]), default=row)

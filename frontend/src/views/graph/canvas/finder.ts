@@ -1,4 +1,4 @@
-/** The search of one graph: its text, its hits in drawing order, and the one that is current. */
+/** The search of one graph: its text, its hits in drawing order, and the current one. */
 
 import { batch, signal } from '@preact/signals';
 import { LatestRequest, runInSlices } from '../../../lib/scheduling';

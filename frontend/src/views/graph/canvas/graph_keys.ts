@@ -131,7 +131,7 @@ function toggleSelected(model: GraphView): void {
   if (drawing && selected >= drawing.tree.nodeCount) model.toggle(selected - drawing.tree.nodeCount);
 }
 
-/** Clears the search, else the trace, else the selection; false if there is none of them. */
+/** Clears the search, else the trace, else the selection; false if there are none. */
 function clearOne(model: GraphView): boolean {
   if (model.finder.text.value !== '') clearSearch(model);
   else if (model.tracer.found.value || model.pathStart.value !== null) model.events.trace(null, '');

@@ -1,4 +1,4 @@
-/** The trace on a graph: its nodes in order, their marks, and the one that is current. */
+/** The trace on a graph: its nodes in order, their marks, and the current one. */
 
 import { signal } from '@preact/signals';
 import { type Marks, markNodes } from '../../../model/graph/neighbours';
