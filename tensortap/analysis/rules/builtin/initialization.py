@@ -71,7 +71,7 @@ class _Scale:
     next_look="Check the histograms of the weights and of the layer output at the first step.",
 )
 def poor_weight_init(view: RunView, limits: Limits) -> Iterable[Hit]:
-    # Embeddings have no fan-in from which to derive a variance; frozen weights may not come from an initializer.
+    # Embeddings have no fan-in that sets a variance; frozen weights may not come from an initializer.
     kernels = [tensor for tensor in layer_weights(view) if _is_initialised(view, tensor)]
     first = _first_steps(view, "weights", kernels, limits)
     begins = [int(steps[0]) for tensor in kernels if len(steps := first.of(tensor.code))]
