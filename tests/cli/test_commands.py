@@ -36,7 +36,7 @@ def test_the_limits_of_a_replay_name_units_and_defaults(
 ) -> None:
     reported = " ".join(run(command, "--help")[1].split())
     assert f"--{prefix}seconds S time limit of a replay in seconds (default: {seconds})" in reported
-    assert f"in GB of 10^9 bytes, e.g. 0.5 (default: {memory})" in reported
+    assert f"in GB (10^9 bytes), e.g. 0.5 (default: {memory})" in reported
     for refused in ("nan", "0", "-1", "2G", "1e9"):
         status, _, err = run(command, "logs", f"--{prefix}memory={refused}")
         assert status == 2 and "must be a number above 0" in err
