@@ -16,8 +16,8 @@ from tensortap.index.cache.container import release_pages
 DEFAULT_BYTES = 1_000_000_000
 # Parts of the limit: from the first on, pages of saved indices are released, from the second on, caches too.
 # What is beyond is for the answers being made.
-RELEASE_FROM, DROP_FROM = 0.5, 0.7
-_OFTEN, _SELDOM = 0.05, 0.5  # s between looks, above and below half of the first
+RELEASE_FROM, DROP_FROM = 0.4, 0.7
+_INTERVAL = 0.05  # s between looks; pages come at some 2 GB/s
 _STATM = Path("/proc/self/statm")
 
 
@@ -55,8 +55,8 @@ class MemoryLimit:
         """Ends the thread."""
         self._ended.set()
 
-    def check(self) -> float:
-        """Releases what is needed; returns when to look again, in seconds."""
+    def check(self) -> None:
+        """Releases what is needed."""
         used = self._resident() / self._limit
         if used > RELEASE_FROM:
             release_pages()
@@ -65,9 +65,7 @@ class MemoryLimit:
             for drop in self._drop:
                 drop()
             self._trim()
-        return _OFTEN if used > RELEASE_FROM / 2 else _SELDOM
 
     def _run(self) -> None:
-        wait = _SELDOM
-        while not self._ended.wait(wait):
-            wait = self.check()
+        while not self._ended.wait(_INTERVAL):
+            self.check()

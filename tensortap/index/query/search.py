@@ -74,7 +74,7 @@ def snapshots(
     asked, wanted = Filters(**filters), slice(offset, offset + limit)
     if asked == Filters() and sort in ("step", "-step"):
         return _page_by_step(run, wanted, descending=sort == "-step")
-    if run.catalog.rows > run.catalog.rows_at_once:
+    if _is_large(run, asked):
         total, best = _first_rows(run, asked, sort, wanted.stop)
         return SnapshotPage(total, snapshots_at(run.catalog, best[wanted]))
     rows = _SORTED.setdefault(run, SortedRows()).get(run, (asked, sort))
@@ -83,6 +83,16 @@ def snapshots(
         return SnapshotPage(len(found), snapshots_at(run.catalog, sort_rows(run, found, sort, limit)[wanted]))
     rows = _ordered(run, asked, sort) if rows is None else rows
     return SnapshotPage(len(rows), snapshots_at(run.catalog, rows[wanted]))
+
+
+def _is_large(run: RunIndex, asked: Filters) -> bool:
+    """Whether so many snapshots are looked at that they are read some at a time."""
+    catalog, steps = run.catalog, parse_steps(asked.steps)
+    if catalog.rows <= catalog.rows_at_once or steps.stop == steps.first + 1:
+        return False
+    tensors = _tensor_mask(run, asked)
+    among = catalog.rows if tensors is None else catalog.tensors.snapshots.totals(len(tensors))[tensors].sum()
+    return bool(among > catalog.rows_at_once)
 
 
 def _first_rows(run: RunIndex, asked: Filters, sort: str, count: int) -> tuple[int, Array]:
@@ -231,7 +241,8 @@ def _ordered(run: RunIndex, asked: Filters, sort: str) -> Array:
     with kept.lock:  # several pages may be requested at once: one request sorts the list
         rows = kept.get(run, (asked, sort))
         if rows is None:
-            found = np.concatenate([find_rows(run, asked, block) for block in run.catalog.blocks()])
+            blocks = run.catalog.blocks() if _is_large(run, asked) else [None]
+            found = np.concatenate([find_rows(run, asked, block) for block in blocks])
             if len(found) > run.catalog.rows_at_once:
                 raise LimitError(
                     f"{len(found):,} snapshots are too many for a place in their order.", "Filter."
@@ -256,9 +267,8 @@ def _by_tensor_and_step(run: RunIndex, filters: Filters, steps: StepRange, block
     at = catalog.steps.code(steps.first) if steps.stop == steps.first + 1 else None
     if at is not None:
         rows = _within(catalog.rows_of_step(at), block)
-    elif codes is not None and len(codes) <= _FEW_TENSORS:
-        found = (_within(catalog.rows_of_tensor(code), block) for code in codes.tolist())
-        rows = np.sort(np.concatenate([np.zeros(0, np.int64), *found]))
+    elif codes is not None and len(codes) <= _FEW_TENSORS and block.stop - block.start == catalog.rows:
+        rows = np.sort(np.concatenate([np.zeros(0, np.int64), *map(catalog.rows_of_tensor, codes.tolist())]))
     else:
         rows = np.arange(block.start, block.stop)
     if tensors is not None:

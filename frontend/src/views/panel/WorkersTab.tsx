@@ -259,7 +259,7 @@ function draw(
   }
   context.strokeStyle = colours.accent;
   context.lineWidth = 2;
-  if (chosen.x >= 0) context.strokeRect(NAMES + chosen.x * unit, HEAD, Math.max(3, unit), height);
+  if (chosen.x >= 0) context.strokeRect(NAMES + chosen.x * unit, HEAD - scroll, Math.max(3, unit), bitmap.height * size);
   if (chosen.y >= 0) context.strokeRect(NAMES, HEAD + chosen.y * size - scroll, width - NAMES - 1, size);
   context.strokeStyle = colours.text;
   if (at) context.strokeRect(NAMES + at.x * unit, HEAD + at.y * size - scroll, Math.max(3, unit), size);
