@@ -46,3 +46,15 @@ def test_problems_and_compare_say_what_is_missing(tap: TapPage, damaged: Site) -
     tap.choose_run("whole")
     page.get_by_test_id("compare-run").select_option(label="whole")
     expect(notice).to_have_count(0)
+
+
+def test_a_healthy_run_says_how_many_snapshots_were_dropped(
+    tap: TapPage, tmp_path: Path, serve: Serve
+) -> None:
+    with DumpWriter(tmp_path, run="lossy") as writer:
+        writer.log("x", np.ones(20, np.float32), step=0)
+        writer.dropped(1690)
+    page = tap.page
+    tap.enter(serve(tmp_path))
+    expect(page.get_by_test_id("problems-toggle")).to_have_text("All finite · 1,690 dropped")
+    expect(page.get_by_test_id("run-summary")).to_contain_text("1,690 snapshots or recordings were dropped")

@@ -1,6 +1,7 @@
 /** Non-finite tensors, and sentences about lost data. */
 
 import { computed } from '@preact/signals';
+import { formatCount } from '../../lib/text/format';
 import { isIntended, originsFirst } from '../../model/run/problem_page';
 import type { NonfiniteProblem } from '../../model/wire/answers';
 import { graph } from '../graph/graph';
@@ -50,15 +51,18 @@ export const nonfiniteCount = computed(() => problems.data.value?.nonfinite.leng
 /** Whether a part of the run is unreadable. */
 export const damaged = computed(() => (problems.data.value?.damage.length ?? 0) > 0);
 
+/** Snapshots and recordings that were lost. */
+export const droppedCount = computed(() => problems.data.value?.dropped ?? 0);
+
 /** Sentences about lost or unreadable data. */
 export const notices = computed<string[]>(() => {
   const workers = run.data.value?.workers ?? [];
   const pending = workers.flatMap((worker) => (worker.pending ? [`${worker.id}: ${worker.pending}`] : []));
-  const dropped = problems.data.value?.dropped ?? 0;
+  const dropped = droppedCount.value;
   const lost =
     dropped > 0
       ? [
-          `${dropped} snapshots or recordings were dropped: the disk was full, or the writer could not keep up. Free space, or watch fewer tensors.`,
+          `${formatCount(dropped)} snapshots or recordings were dropped: the disk was full, or the writer could not keep up. Free space, or watch fewer tensors.`,
         ]
       : [];
   return [...raised.value, ...lost, ...(problems.data.value?.damage ?? []), ...pending, ...unseen.value];

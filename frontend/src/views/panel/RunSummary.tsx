@@ -10,7 +10,7 @@ import { recordedSteps } from '../../state/replay/replay';
 import { nothingCaptured, run, runEntry, runName, runPhase } from '../../state/runs';
 import { step } from '../../state/steps';
 import { Prose } from '../kit/Prose';
-import { ProblemList } from '../problems/ProblemList';
+import { Notices, ProblemList } from '../problems/ProblemList';
 import { Recorded } from '../shell/NothingCaptured';
 import { PinnedBar } from './PinnedBar';
 
@@ -78,7 +78,7 @@ function hint(graphs: number): string {
 
 /** The problems, if they have no column. */
 function ProblemsHere() {
-  if (problemCount.value + severeCount.value === 0) return null;
+  if (problemCount.value + severeCount.value === 0) return <Notices />;
   return (
     <section class="section problems-here" aria-label="Problems">
       <div class="row">

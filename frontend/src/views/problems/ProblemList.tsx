@@ -206,7 +206,8 @@ function Rows({ rows }: { rows: readonly ProblemRow[] }) {
   );
 }
 
-function Notices() {
+/** What was lost or cannot be read. */
+export function Notices() {
   if (notices.value.length === 0) return null;
   return (
     <ul class="notices">

@@ -1,11 +1,11 @@
-import { counted } from '../../lib/text/format';
+import { counted, formatCount } from '../../lib/text/format';
 import type { Way } from '../../model/wire/answers';
 import { graphChoices, workerName, worstFirst } from '../../model/wire/names';
 import { view } from '../../state/page/choices';
 import { modelPicture, theme, toggleTheme } from '../../state/page/preferences';
 import { helpOpen } from '../../state/page/ui';
 import { findingCounts, severeCount } from '../../state/problems/findings';
-import { counting, damaged, intendedProblems, problemCount } from '../../state/problems/problems';
+import { counting, damaged, droppedCount, intendedProblems, problemCount } from '../../state/problems/problems';
 import { graphId, nanUncounted, nothingCaptured, run, runEntry, workerId } from '../../state/runs';
 import { chooseGraph, chooseWorker } from '../../state/selection';
 import { IconButton } from '../kit/Button';
@@ -96,8 +96,9 @@ function ProblemsButton() {
   );
 }
 
-/** Whether all captured tensors were counted and are finite. */
-const isHealthy = (): boolean => !counting.value && !damaged.value && !nothingCaptured.value && !nanUncounted.value;
+/** Whether no captured tensor was lost, and all were counted and are finite. */
+const isHealthy = (): boolean =>
+  droppedCount.value === 0 && !counting.value && !damaged.value && !nothingCaptured.value && !nanUncounted.value;
 
 function summary(nonfinite: number, severe: number, expected: number): string {
   if (nonfinite > 0) return `${counted(nonfinite, 'NaN/Inf tensor')}`;
@@ -108,6 +109,7 @@ function summary(nonfinite: number, severe: number, expected: number): string {
   if (nanUncounted.value) return 'NaN/Inf unknown (import)';
   const { medium, low } = findingCounts.value;
   const found = [medium > 0 ? `${medium} medium` : '', low > 0 ? `${low} low` : ''].filter(Boolean);
+  if (droppedCount.value > 0) found.push(`${formatCount(droppedCount.value)} dropped`);
   return ['All finite', ...found].join(' · ');
 }
 
