@@ -1,7 +1,7 @@
 """How the store grows: bytes per snapshot, opening (cold, warm), every query of the HTTP API, memory.
 
     python benchmarks/store.py [--sizes 20000x200,200000x200,200000x2000,1000000x2000] [--runs 1,10]
-                               [--tensorboard 200000x200] [--calls 60]
+                               [--tensorboard 200000x200] [--calls 60] [--compacted]
 
 A size is SNAPSHOTSxTENSORS. Each is written, opened without a saved index (cold) and with it (warm), and
 asked about tensors and steps drawn at random, each time in a process of its own. `--runs` splits the first
@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,14 @@ import numpy as np
 from _table import print_table
 from query import Measured, ask_tensorboard, opened, resident, rows, write_dump, write_events
 
-MAX_BYTES, MAX_OPEN_S, MAX_P99_MS, MAX_MB = 200, 1.0, 50.0, 500  # what the store promises for 1M snapshots
+MAX_BYTES = 200  # per snapshot
+GOALS = {  # snapshots: seconds to open; p99 in ms of default pages, of one tensor or step, of all rows; MB
+    1_000_000: (0.1, 30, 30, 50, 300),
+    10_000_000: (0.2, 50, 50, 250, 600),
+    100_000_000: (1.0, 100, 200, 1500, 1000),
+}
+ONE = ("one step", "history", "histograms", "histograms, 500 rows", "snapshots of a tensor")
+ALL_ROWS = ("snapshots by pattern", "snapshots, sorted", "snapshots, condition", "non-finite")
 
 
 def tensor_name(number: int) -> str:
@@ -109,12 +117,31 @@ def folder_size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def measure(snapshots: int, tensors: int, runs: int, calls: int) -> Measured:
+def compact_only(run_dir: Path) -> Measured:
+    """Compacts a run, and removes its streams; what it took."""
+    from tensortap.compact.compactor import compact_run
+    from tensortap.scale.local import LocalEngine
+
+    used = time.process_time()
+    with LocalEngine(1) as engine:
+        compact_run(run_dir, engine)
+    found = {"compaction, CPU s": time.process_time() - used}
+    for worker in run_dir.glob("*/worker.json"):
+        shutil.rmtree(worker.parent)
+    return found
+
+
+def measure(snapshots: int, tensors: int, runs: int, calls: int, compacted: bool = False) -> Measured:
     """One size of dump, written and removed again."""
     with tempfile.TemporaryDirectory() as folder:
         dump, cache = Path(folder, "dump"), Path(folder, "cache")
         for number in range(runs):
             write_dump(dump / f"run_{number}", snapshots // runs, tensors)
+        streams = folder_size(dump) / snapshots
+        compaction = {"streams, bytes per snapshot": streams} if compacted else {}
+        if compacted:
+            for run_dir in dump.rglob("run.json"):
+                compaction |= compact_only(run_dir.parent)
         steps = snapshots // runs // tensors
         cold = in_a_process_of_its_own("open", dump, cache, tensors, steps, calls)
         warm = in_a_process_of_its_own("ask", dump, cache, tensors, steps, calls)
@@ -122,7 +149,12 @@ def measure(snapshots: int, tensors: int, runs: int, calls: int) -> Measured:
     head = {"snapshots": snapshots, "tensors": tensors, "steps": steps, "runs": runs}
     head |= {f"{name}, bytes per snapshot": size for name, size in sizes.items()}
     names = ("open, s", "open, CPU s", "peak, MB")
-    return head | {f"cold: {name}": cold[name] for name in names} | {f"warm: {k}": v for k, v in warm.items()}
+    return (
+        head
+        | compaction
+        | {f"cold: {name}": cold[name] for name in names}
+        | {f"warm: {k}": v for k, v in warm.items()}
+    )
 
 
 def measure_tensorboard(snapshots: int, tensors: int) -> Measured:
@@ -144,13 +176,25 @@ def answer(what: str, folder: Path, tensors: int, steps: int, calls: int) -> Mea
 
 
 def verdicts(found: Measured) -> list[str]:
-    """What the store promises, and whether it keeps it."""
-    slowest = max((value, name) for name, value in found.items() if name.endswith("p99"))
+    """What the store promises, and whether it keeps it. Milliseconds are of CPU: the machine may be busy."""
+    size = min((size for size in GOALS if size >= found["snapshots"]), default=max(GOALS))
+    opened, default, one, rows, memory = GOALS[size]
+    took = {
+        name.removeprefix("warm: ").removesuffix(", CPU p99"): value
+        for name, value in found.items()
+        if name.endswith("CPU p99")
+    }
+    slowest = lambda names: max((took[name], name) for name in names)  # noqa: E731
+    kinds = [
+        ("default pages", slowest(took.keys() - {*ONE, *ALL_ROWS}), default),
+        ("history or one step", slowest(ONE), one),
+        ("sorted or by condition", slowest(ALL_ROWS), rows),
+    ]
     checks = [
         ("bytes per snapshot", found["dump, bytes per snapshot"], MAX_BYTES),
-        ("opened, s", found["warm: open, s"] + found["warm: first page, ms"] / 1e3, MAX_OPEN_S),
-        (f"slowest p99, ms ({slowest[1]})", slowest[0], MAX_P99_MS),
-        ("memory, MB", max(found["warm: peak, MB"], found["warm: memory after all, MB"]), MAX_MB),
+        ("open, CPU s", found["warm: open, CPU s"], opened),
+        *((f"p99 of {kind}, ms ({name})", value, limit) for kind, (value, name), limit in kinds),
+        ("memory, MB", max(found["warm: peak, MB"], found["warm: memory after all, MB"]), memory),
     ]
     return [
         f"{'kept ' if value <= limit else 'MISSED'} {what}: {value:.3g} of {limit}"
@@ -180,6 +224,7 @@ def main() -> None:
     parser.add_argument("--runs", default="1,10", help="over how many runs the first size is split")
     parser.add_argument("--tensorboard", default="200000x200", help="size for the comparison; empty for none")
     parser.add_argument("--calls", type=int, default=60, help="of each query")
+    parser.add_argument("--compacted", action="store_true", help="ask runs of which only compact/ is left")
     parser.add_argument("--ask", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.ask:
@@ -188,7 +233,7 @@ def main() -> None:
         return
     sizes = [size(text) for text in options.sizes.split(",")]
     grown = [measure(*sizes[0], int(runs), options.calls) for runs in options.runs.split(",") if runs != "1"]
-    columns = [measure(*each, 1, options.calls) for each in sizes]
+    columns = [measure(*each, 1, options.calls, options.compacted) for each in sizes]
     print_columns("Growth (milliseconds where nothing else is said)", columns + grown)
     for column in columns:
         print(f"\n{column['snapshots']:,.0f} snapshots of {column['tensors']:,.0f} tensors")

@@ -70,6 +70,7 @@ class LogReader:
         self._thread: threading.Thread | None = None
         self._refreshing = False
         self._has_refreshed = False
+        self._is_counted = False  # in this refresh, all runs were looked at, and only rows are missing
         self._started = float("-inf")
         self._closed = False
         self._is_remote = any(is_remote(path) for path in log.logdirs)
@@ -87,7 +88,7 @@ class LogReader:
         if (self._start_refresh() and late) or not self._has_refreshed:
             with self._changed:
                 timeout = self._started + NEWS_TIMEOUT - time.monotonic()
-                self._changed.wait_for(lambda: not self._refreshing, timeout)
+                self._changed.wait_for(lambda: not self._refreshing or self._is_counted, timeout)
         if not (self.log.runs_known or self._closed or self._wait_for_runs()):
             raise self._not_ready_error()
         if not self.log.runs and (folders := unreadable_folders(self.log)):
@@ -137,7 +138,7 @@ class LogReader:
                     return False
                 self._thread = thread
             self._started = time.monotonic()
-            self._refreshing = True
+            self._refreshing, self._is_counted = True, False
             self._changed.notify_all()
             return True
 
@@ -195,6 +196,10 @@ class LogReader:
     def _check_open(self, run: RunIndex) -> None:
         if self._closed:
             raise _ClosedError
+        if all(each.is_counted for each in self.log.runs):
+            with self._changed:
+                self._is_counted = self._has_refreshed = True
+                self._changed.notify_all()
 
 
 def unreadable_folders(log: LogIndex) -> list[dict[str, str]]:

@@ -139,7 +139,7 @@ def _known(run_dir: Path, rebuild: bool) -> tuple[Manifest, str]:
         return Manifest(), ""
     if not known.fits(run_dir):
         return Manifest(), "the run's files changed, or files of compact/ are missing"
-    if has_streams(run_dir) and any(part.tensors is None for part in known.parts):
+    if has_streams(run_dir) and any(part.writers is None for part in known.parts):
         return Manifest(), "an earlier version compacted it"
     return known, ""
 

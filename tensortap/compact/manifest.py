@@ -29,8 +29,8 @@ from tensortap.storage.uri import shown_path
 FOLDER, MANIFEST = COMPACT, COMPACT_MANIFEST
 VERSION = 1
 MAX_MANIFEST = 256 << 20  # bytes
-TABLES = ("rows", "histograms", "by_step", "by_tensor", "tensors", "steps", "kinds")  # of a part
-_SINCE = ("tensors", "steps", "kinds")  # earlier releases did not write them
+TABLES = ("rows", "histograms", "by_step", "by_tensor", "tensors", "steps", "writers", "kinds")  # of a part
+_SINCE = ("tensors", "steps", "writers", "kinds")  # earlier releases did not write them
 _FORMAT = "tensortap compact"
 _UNNAMED_SECONDS = 600.0  # that a file which no manifest names is left: a reader may be at it
 
@@ -51,7 +51,7 @@ class CompactFile:
 class CompactedPart:
     """The snapshots of the steps `first` to `last`: no other part has any of these steps.
 
-    `bytes`: approximate number of its streams. `tensors`, `steps`, `kinds`: None of an earlier release.
+    `bytes`: approximate number of its streams. `tensors` to `kinds`: None of an earlier release.
     """
 
     first: int
@@ -64,6 +64,7 @@ class CompactedPart:
     by_tensor: CompactFile
     tensors: CompactFile | None = None
     steps: CompactFile | None = None
+    writers: CompactFile | None = None
     kinds: CompactFile | None = None
 
     def files(self) -> list[CompactFile]:

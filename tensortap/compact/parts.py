@@ -32,6 +32,7 @@ from .rollups import (
     TENSOR,
     count_by_step,
     count_by_tensor,
+    count_by_worker,
     list_kinds,
     order_of,
     roll_up,
@@ -160,6 +161,7 @@ def write_part(argument: Record) -> Record:
     write("rows", table)
     write("steps", count_by_step(table))
     write("tensors", count_by_tensor(table, argument["workers"]))
+    write("writers", count_by_worker(table))
     write("kinds", list_kinds(table, argument["workers"]))
     by_step = roll_up(table, (*TENSOR, "step"))
     del table

@@ -134,6 +134,16 @@ def count_by_step(table: pa.Table) -> pa.Table:
     )
 
 
+def count_by_worker(table: pa.Table) -> pa.Table:
+    """Numbers of snapshots by graph and worker."""
+    graph, worker = _codes(table, "graph").astype(np.int64), _codes(table, "worker")
+    _, first, counts = np.unique(
+        graph * _texts(table, "worker") + worker, return_index=True, return_counts=True
+    )
+    heads = table.select(["graph", "worker"]).take(first)
+    return heads.append_column("snapshots", pa.array(counts.astype(np.int64)))
+
+
 def list_kinds(table: pa.Table, workers: Sequence[str]) -> pa.Table:
     """The combinations of dtype, device and shape of snapshots, how many have each, and the first one, as of
     `count_by_tensor`."""

@@ -40,10 +40,12 @@ Read = Callable[[CompactedPart], pa.Table]
 
 
 class Summary(NamedTuple):
-    """The small tables of a part: totals by tensor, totals by graph and step, and kinds of snapshots."""
+    """The small tables of a part: totals by tensor, by graph and step, by graph and worker, and kinds of
+    snapshots."""
 
     tensors: pa.Table
     steps: pa.Table
+    writers: pa.Table
     kinds: pa.Table
 
 
@@ -92,6 +94,11 @@ class CompactedRows:
             "step": np.unique(self._step_codes),
         }
         segment = _CompactedSegment(self._first, self._count, has, self.read)
+        for summary in summaries:
+            graph = _mapped(summary.writers, "graph", _known(catalog.tensors.graphs))
+            worker = _mapped(summary.writers, "worker", _known(catalog.workers))
+            catalog.worker_rows.add(worker, numbers(summary.writers, "snapshots"))
+            catalog.writers.update(zip(graph.tolist(), worker.tolist(), strict=True))
         catalog.add_compacted(segment, totals, steps)
 
     @property

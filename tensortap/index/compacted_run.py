@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import google_crc32c
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -26,7 +25,14 @@ from tensortap.compact.manifest import (
     read_verified,
 )
 from tensortap.compact.parts import ROW_COLUMNS
-from tensortap.compact.rollups import TENSOR, count_by_step, count_by_tensor, list_kinds, with_dictionaries
+from tensortap.compact.rollups import (
+    TENSOR,
+    count_by_step,
+    count_by_tensor,
+    count_by_worker,
+    list_kinds,
+    with_dictionaries,
+)
 from tensortap.core.errors import DamagedError, FormatVersionError
 from tensortap.dump.format.record_batches import check_statistics
 from tensortap.dump.format.run_files import WorkerInfo, worker_info
@@ -46,7 +52,12 @@ _TEXTS = pa.dictionary(pa.int32(), pa.string())
 _FIRST = ("first_worker", "first_seq")
 _COUNTS_OF_TENSOR = ("snapshots", "nonfinite", "differing")
 _COUNTS_OF_STEP = ("snapshots", "nan", "inf", "nonfinite", "partial", "first_time", "last_time")
-_KIND = ("dtype", "device", "shape")
+_COLUMNS = (  # of `tensors`, `steps`, `writers` and `kinds`
+    (*TENSOR, *_FIRST, *_COUNTS_OF_TENSOR),
+    ("graph", "step", *_COUNTS_OF_STEP),
+    ("graph", "worker", "snapshots"),
+    ("dtype", "device", "shape", *_FIRST, "snapshots"),
+)
 
 
 class CompactedRun:
@@ -107,8 +118,6 @@ class CompactedRun:
             kept = RowsCache(cache, self._run_dir, self.checksum)
         with catalog.lock:
             catalog.compacted_histograms = CompactedHistograms(self._run_dir, [part for part, _ in parts])
-            counts = [self.workers[name].snapshots for name in self._ages]
-            catalog.worker_rows.restore(np.array(counts, np.int64))
             for name in self._ages:
                 catalog.workers.intern(name)
             self.rows = [CompactedRows(self._read, catalog, some, kept) for some in self._grouped(parts)]
@@ -140,18 +149,27 @@ class CompactedRun:
 
     def _checked_summary(self, part: CompactedPart) -> Summary:
         """Raises DamagedError: a table is damaged, or holds something else. OSError: it cannot be read."""
-        if part.tensors is None or part.steps is None or part.kinds is None:  # of an earlier release
+        tables = (part.tensors, part.steps, part.writers, part.kinds)
+        if None in tables:  # of an earlier release
             rows, names = with_dictionaries(self._table(part.rows, ROW_COLUMNS, part.snapshots)), self._ages
-            found = Summary(count_by_tensor(rows, names), count_by_step(rows), list_kinds(rows, names))
+            found = Summary(
+                count_by_tensor(rows, names),
+                count_by_step(rows),
+                count_by_worker(rows),
+                list_kinds(rows, names),
+            )
         else:
             found = Summary(
-                self._table(part.tensors, (*TENSOR, *_FIRST, *_COUNTS_OF_TENSOR)),
-                self._table(part.steps, ("graph", "step", *_COUNTS_OF_STEP)),
-                self._table(part.kinds, (*_KIND, *_FIRST, "snapshots")),
+                *(
+                    self._table(file, columns)
+                    for file, columns in zip(tables, _COLUMNS, strict=True)
+                    if file is not None
+                )
             )
         check_statistics(found.kinds)
         for table in (found.tensors, found.kinds):
             self._check_workers(table, "first_worker")
+        self._check_workers(found.writers, "worker")
         for table in found:
             for name in {"slot", "step", "first_seq", *_COUNTS_OF_TENSOR, *_COUNTS_OF_STEP} & {
                 *table.column_names

@@ -171,6 +171,8 @@ class GraphCache:
     def _workers_of(self, graph: int | None) -> list[str]:
         """The workers that captured tensors of a graph (by its code). Only new rows are checked."""
         catalog, seen = self._catalog, self._seen_rows
+        if catalog.writers:
+            return [catalog.workers[worker] for of, worker in sorted(catalog.writers) if of == graph]
         if seen < catalog.rows:
             graphs, width = catalog.tensors.columns(len(catalog.tensors))[0], len(catalog.workers)
             if width == 1:

@@ -204,8 +204,11 @@ class RunIndex:
         elif self._info_denied:
             self._describe(RunReader(self.path))
         assert self._reader is not None and self._shelf is not None
+        was_open = bool(self._followers)
         self._find_workers(self._reader)
         self._shelf.poll()
+        if self.is_counted and not was_open:
+            return True  # what is known can be shown before the rows are read
         reading = self._shared.reading
         if reading is not None and not (self.catalog.rows or self._compacted or reading.only_compacted):
             self._read_by_engine(reading)
@@ -338,6 +341,11 @@ class RunIndex:
         elif position is not None:
             follower.resume(position)
         return follower
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is compacted and open: only its rows may have to be read."""
+        return self._compacted is not None and self.catalog.rows > 0
 
     def wait_for_rows(self, advance: Advance) -> None:
         """Returns when no other thread reads the rows of a compacted run: who needs all of them would read

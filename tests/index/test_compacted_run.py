@@ -94,7 +94,7 @@ def test_it_is_saved_and_opened_again(whole: Path, copy: Path, tmp_path: Path, m
         lambda self, file, *rest: read.append(file.file.partition("-")[0]) or table(self, file, *rest),
     )
     assert content(opened(copy, cache)[1]) == expected
-    assert set(read) == {"tensors", "steps", "kinds"}
+    assert set(read) == {"tensors", "steps", "writers", "kinds"}
     write_worker(whole, range(STEPS, STEPS + 3), TENSORS, rank=2)
     compact(whole / "r")
     shutil.rmtree(copy / "r/compact")
@@ -126,7 +126,7 @@ def test_parts_of_an_earlier_version(whole: Path, copy: Path) -> None:
     for folder in (whole, copy):
         manifest = {key: value for key, value in manifest_of(folder / "r").items() if "crc32c" not in key}
         for part in manifest["parts"]:
-            for table in ("tensors", "steps", "kinds"):
+            for table in ("tensors", "steps", "writers", "kinds"):
                 (folder / "r/compact" / part.pop(table)["file"]).unlink()
         publish_json(folder / "r/compact/manifest.json", manifest)
     _, run = opened(copy)

@@ -67,6 +67,7 @@ class Catalog:
         places: int64 columns that say where each commit is, see `CommitPlace`.
         differing: codes of the tensors that workers captured with different statistics, which compaction
             found out; None: they were not compared.
+        writers: codes of graphs and the workers that captured them, of rows from compacted files.
         compacted_histograms: reads the histograms of some rows, (bucket ids, counts) each, where these were
             read from compacted files; None: they are in the parts, or in commits.
 
@@ -93,6 +94,7 @@ class Catalog:
         self.source = ""
         self.last_time: float | None = None
         self.differing: set[int] | None = None
+        self.writers = set[tuple[int, int]]()
         self.compacted_histograms: Callable[[Catalog, Array], list[tuple[Array, Array]]] | None = None
         self.parts = RowStore(histograms)
         self.places = {name: GrowingColumn(np.int64) for name in ("row", "worker", *CommitPlace._fields[1:])}
