@@ -25,7 +25,7 @@ from .responses.error_responses import STATUS
 REFRESH_INTERVAL = 0.5  # s; a committed snapshot must be visible within 1.5 s, and the page asks every second
 REFRESH_EARLY = 0.1  # s; a request this close to the next refresh starts it and does not wait
 # At an address, where each look costs requests, the next one waits for a tenth of the time for which nothing
-# has changed, up to so many seconds.
+# has changed, up to this number of seconds.
 QUIET_SHARE, QUIET_MOST = 0.1, 30.0
 NEWS_TIMEOUT = 1.0  # s that a request waits for a refresh; a large dump appears bit by bit
 DISCOVERY_TIMEOUT = 10.0  # s until runs must be found; afterwards requests fail after `NEWS_TIMEOUT` each

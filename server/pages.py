@@ -28,7 +28,7 @@ def token_needed(root: str) -> Response:
 
 
 def login(address: str, root: str) -> Response:
-    """Leads on to `address` by a navigation of our own: along another site's, no strict cookie is sent."""
+    """Redirects to `address` by a scripted navigation: along another site's, no strict cookie is sent."""
     return _page("login", root=root, address=address)
 
 

@@ -1,4 +1,4 @@
-"""Analyses that requests ask for, in worker processes; in a thread where only this one can read the run."""
+"""Requested analyses, in worker processes; in a thread where only this one can read the run."""
 
 from __future__ import annotations
 

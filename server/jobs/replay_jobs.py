@@ -1,4 +1,4 @@
-"""Replays that requests ask for: one at a time, in a worker process. The last results are hidden runs."""
+"""Requested replays: one at a time, in a worker process. The last results are hidden runs."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def list_recordings(run: str) -> Response:
 def _recording_fields(place: RecordingPlace) -> dict[str, Any]:
     try:
         note = _note(place.path)
-    except LookupError:  # one that cannot be read now may be mended, or shared with this user
+    except LookupError:  # an unreadable one may be fixed, or shared with this user, later
         note = RecordingNote()
     return {
         "id": place.path.name,

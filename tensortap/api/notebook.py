@@ -22,7 +22,7 @@ class Viewer:
 
     Attributes:
         url: the address of the page, with its token. It is good for this process only.
-        frame_url: where the page is to be embedded, if it may be.
+        frame_url: URL of the page for embedding, if allowed.
         name: what is served.
     """
 

@@ -292,7 +292,7 @@ class Histograms(HistogramSeries):
         """A plotly figure: `heatmap` (steps × values) or `ridgeline`.
 
         Raises:
-            ImportError: plotly is not installed. InvalidValueError: it is no such kind.
+            ImportError: plotly is not installed. InvalidValueError: the argument has the wrong type.
             NotFoundError: no value is finite.
         """
         return histograms_figure(self, kind)

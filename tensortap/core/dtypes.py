@@ -100,8 +100,7 @@ def normalize(value: Any) -> tuple[Array, str]:
     of `bytes` (str is encoded as UTF-8). Anything with `__array__`, such as an eager tensor, is accepted.
 
     Raises:
-        InvalidValueError: `value` is no array, one that masks elements, or one of a dtype that has no logical
-            dtype.
+        InvalidValueError: `value` is not an array, a masked array, or has a dtype without a logical dtype.
     """
     array = _as_array(value)
     name = _NAMES.get(array.dtype)

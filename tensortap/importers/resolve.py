@@ -115,7 +115,7 @@ def resolve_log_directories(paths: list[Path]) -> list[Path]:
 def warn_if_silent(path: Path) -> Iterator[None]:
     """Warns on stderr if the body, which reads `path`, takes longer than `SILENT_SECONDS`.
 
-    A process that hangs in a disk can say nothing, and not even Ctrl-C may end it.
+    A process that hangs on a disk cannot print anything, and even Ctrl-C may not end it.
     """
 
     def warn() -> None:

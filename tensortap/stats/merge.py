@@ -4,8 +4,7 @@ Counts add up, extrema are those of all; mean, std and L2 are those over the fin
 but for rounding. One snapshot alone keeps its statistics to the bit.
 
 A snapshot weighs as much as it has finite elements. Where an import does not know how many are NaN or
-infinite (FORMAT.md, "Unknown counts"), those count as finite. A mean or L2 that is unknown is
-left out.
+infinite (FORMAT.md, "Unknown counts"), those count as finite. An unknown mean or L2 is skipped.
 """
 
 from __future__ import annotations

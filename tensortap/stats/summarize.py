@@ -24,7 +24,7 @@ from .compile import CannotCompileError, kernel, scratch
 from .moments import Measured
 
 _CHUNK = 1 << 16  # elements converted at a time
-# Below so many elements, by their size, converting to float32 is cheaper than counting over all codes.
+# Below this number of elements, by item size, converting to float32 is cheaper than counting over all codes.
 _MIN_ELEMENTS_TO_COUNT = {1: 512, 2: 1 << 15}
 _DIRECT = 256  # elements of float32 that are counted one by one: emptying the tables would take longer
 _PARTS = {"complex64": "float32", "complex128": "float64"}

@@ -24,7 +24,10 @@ CHUNK = 4 << 20  # bytes of a buffer
 BUFFERS = 3  # one is filled, one is written, one waits
 DIRECT_FROM = 1 << 20  # bytes between two flushes from which they go past the page cache
 _FILE_SYSTEMS = ("ext4", "xfs")  # others, as NFS or tmpfs, are slower that way, or cannot
-_SLOW, _ENOUGH = 200e6, 64 << 20  # bytes a second of a disk that needs the cache; bytes until that is judged
+_SLOW, _ENOUGH = (
+    200e6,
+    64 << 20,
+)  # bytes per second below which a disk needs the cache; bytes measured before that decision
 
 
 class AppendFile:
@@ -39,7 +42,7 @@ class AppendFile:
     Attributes:
         is_direct: whether large pieces go past the page cache.
         size: where the next byte goes.
-        written: so many of the bytes before it are in the file.
+        written: number of preceding bytes in the file.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -46,8 +46,8 @@ class ArrowBucket:
     def ls(self, place: str, detail: bool = True) -> list[dict[str, Any]]:
         """The same of all that is in a folder; of a file, its own.
 
-        pyarrow lists only those folders of Google Cloud Storage that have an object of their own, which few
-        programs write. There all files below are listed.
+        pyarrow only lists folders of Google Cloud Storage that have an object, which few programs write.
+        There all files below are listed.
         """
         recursive = self.protocol == ("gs",)
         selector = import_module("pyarrow.fs").FileSelector(place, recursive=recursive)

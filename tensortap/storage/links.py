@@ -1,7 +1,8 @@
 """Symbolic links in a log directory: only followed with `--follow-links`.
 
-A folder that the user named (`trust`) may be a link, or lie behind one. Below it every folder on the way to
-a file is opened without following links, so that none can be put in its place between a look and the read.
+A folder that the user named (`trust`) may be a link, or be reached through one. Below it every folder on the
+way to a file is opened without following links, so that none can be put in its place between a look and the
+read.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ _OPTION = re.compile(r"-[A-Za-z]|--[a-z][a-z0-9_.-]*(=.*)?", re.DOTALL)
 def recorded_command(arguments: Sequence[str] | None = None) -> list[str]:
     """The command line (default: `sys.argv`) with `…` in place of secrets.
 
-    Hidden is what stands behind a name with one of the words above, in its argument or in those that follow
-    up to the next option, and in addresses the user, the password and the query. That is rather too much
+    Hides the text after a name with one of the words above, in its argument or in those up to the next
+    option. In addresses, it hides the user, the password and the query. That is rather too much
     (`--max-tokens …`) than too little; a secret that nothing announces cannot be known for one.
     """
     found: list[str] = []

@@ -14,7 +14,7 @@ _CLONE_NEWNET = 0x40000000
 def limit_memory(memory_bytes: int) -> None:
     """Limits this process to some more bytes than it has now, and turns off core files.
 
-    Where the system does not report what it holds (other systems than Linux), that counts as well.
+    On systems that do not report the memory in use (other than Linux), it counts as well.
     """
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource

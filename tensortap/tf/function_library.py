@@ -108,7 +108,7 @@ class TracedFunction:
 
 
 def must_compile(attributes: Any) -> bool:
-    """Whether a node's or function's attributes ask for XLA."""
+    """Whether a node's or function's attributes request XLA."""
     return internals.XLA_ATTRIBUTE in attributes and bool(attributes[internals.XLA_ATTRIBUTE].b)
 
 

@@ -1,4 +1,4 @@
-"""Suggests a run to compare with: the one that captured most of the same tensors."""
+"""Suggests a run to compare with: the run with most tensors in common."""
 
 from __future__ import annotations
 

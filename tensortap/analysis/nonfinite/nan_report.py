@@ -109,7 +109,7 @@ def _first_that_matters(run: RunIndex, advance: Advance) -> NanReport | None:
 
 
 def _matters(report: NanReport) -> bool:
-    """Whether an origin neither heals nor is replaced before it reaches anything that matters."""
+    """Whether an origin reaches the loss, gradients, weights or results without becoming finite."""
     return any(not origin.aftermath for origin in report.origins)
 
 

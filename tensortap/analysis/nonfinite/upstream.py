@@ -140,8 +140,8 @@ class Upstream:
             yield _Candidate(slot, candidate.position, visit, candidate.uncaptured)
 
     def visit_of(self, source: int, row: int, visit: int | None) -> int | None:
-        """The visit at which `source` computed what `row` used at a visit: the previous one, if a loop passed
-        it on. None (any) if their visits are not comparable."""
+        """The visit at which `source` computed what `row` used at a visit: the previous one, if a loop
+        forwarded it. None (any) if their visits are not comparable."""
         if visit is None or self._same_time(source, row, visit) is None:
             return None
         later = int(self.graph.order[source]) > int(self.graph.order[row])

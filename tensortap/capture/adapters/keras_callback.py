@@ -285,7 +285,7 @@ def _without_finished(function: Any) -> Any:
 
 
 def no_attribute(tap: object, name: str) -> AttributeError:
-    """The error for an attribute that a tap lacks; Keras may ask for one, taking it for a callback."""
+    """The error for an attribute that a tap lacks; Keras may read one, assuming a callback."""
     wanted = ": pass callbacks=[tap.callback()] to Keras" if hasattr(TapCallback, name) else ""
     return AttributeError(f"'Tap' object has no attribute {name!r}{wanted}", name=name, obj=tap)
 

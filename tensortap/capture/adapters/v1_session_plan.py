@@ -102,7 +102,7 @@ def _upstream(fetches: Iterable[Any], fed: Collection[str]) -> set[Any]:
 
 
 def _of_unknown_extent(operations: Sequence[Any]) -> set[str]:
-    """Ops inside or after control flow without a context of their own, because the graph was imported."""
+    """Ops inside or after control flow without a context, because the graph was imported."""
     unknown: set[str] = set()
     behind_flow = _SWITCHES | _ENTERS
     for _ in range(2):  # the second time for the targets of a loop's back edges
@@ -119,7 +119,7 @@ def _of_unknown_extent(operations: Sequence[Any]) -> set[str]:
 
 
 def _is_known_flow(operation: Any) -> bool:
-    """Whether a switch or loop entry knows its context, or is the one that starts a branch."""
+    """Whether a switch or loop entry knows its context, or starts a branch."""
     values = [tensor.name for tensor in operation.inputs]
     return internals.knows_control_flow(operation) or (len(values) == 2 and values[0] == values[1])
 

@@ -80,8 +80,8 @@ class Duplicates:
         """Whether a tap on a tensor of a loop's body may change in which order the loop sums.
 
         `AddN` begins with the first term that nothing else holds. A loop variable is such a term, although
-        other nodes read it, too: they are done by then. A tap holds it longer, or what it is in the next
-        iteration; a duplicate of its readers may still read it.
+        other nodes read it, too: they are done by then. A tap holds it, or its value in the next iteration,
+        longer; a duplicate of its readers may still read it.
         """
         waiting, seen = [reference], {reference}
         while waiting:

@@ -52,8 +52,8 @@ class VisitBudget:
 
     Which visit is the last one is known when the step ends; until then visits wait here, up to 64 MiB in all.
     Beyond that they are written early, and later visits are stored at growing intervals. The first visit with
-    a NaN or an infinity is always stored. What a trigger examines is handed over anyway, and written only if
-    it is kept, or the trigger fires.
+    a NaN or an infinity is always stored. Tensors checked by a trigger are passed to it anyway, and only
+    written if they are stored, or the trigger fires.
 
     Args:
         report: called with a tensor of the first skipped visits, and the budget.

@@ -87,7 +87,7 @@ class RunRecordings:
         self._run_dir, self._record, self._warnings = run_dir, record, warnings
         self._reserve, self._note_lost = reserve, note_lost
         self.note: Callable[[str], object] = lambda text: None  # why a function is not recorded, for the run
-        self.lost = 0  # recordings of calls that were to be recorded
+        self.lost = 0  # recordings of requested calls
         self.way: CaptureMode = way
         self._sources = sources
         self._info = dict(info)

@@ -20,7 +20,7 @@ _OF_INPUT = {
     "Sin": ("Cos",),
     "Sign": ("Abs",),
 }
-_BY_OUTPUT = ("Softmax", "LogSoftmax", "Exp", "Expm1", "Pow", "Prod", "Cumprod")  # multiply by what they give
+_BY_OUTPUT = ("Softmax", "LogSoftmax", "Exp", "Expm1", "Pow", "Prod", "Cumprod")  # multiply by their result
 
 
 def forward_ops(function: TracedFunction) -> dict[str, Sequence[str]]:

@@ -1,9 +1,8 @@
 """Lines of the user's program that made Keras' layers, operators between them, losses and optimizers.
 
 Keras itself runs the layers of a functional or sequential model, and in `fit` losses and optimizers, too:
-the call stack of their nodes ends at `model.fit`. The line that a reader looks for is the one that made the
-object: `Conv2D(…)(x)`, `x * 0.5 + y`, `Adam(1e-3)`. It is recorded for objects created after the import of
-`Tap`.
+the call stack of their nodes ends at `model.fit`. The relevant line is that which creates the object:
+`Conv2D(…)(x)`, `x * 0.5 + y`, `Adam(1e-3)`. It is recorded for objects created after the import of `Tap`.
 """
 
 from __future__ import annotations

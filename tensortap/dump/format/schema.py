@@ -60,8 +60,8 @@ LOST = Stored(file=-3)  # it was stored, and a repair found it missing or damage
 class Rows:
     """Snapshots on their way into a statistics file; their summaries come beside them.
 
-    Columns, not an object a snapshot: Python's garbage collector would walk through the objects of the whole
-    program once for every few thousand that are made here. `time` is in microseconds since 1970, UTC.
+    Columns, not one object per snapshot: Python's garbage collector would walk through the objects of the
+    whole program once for every few thousand that are made here. `time` is in microseconds since 1970, UTC.
     """
 
     seq: list[int] = field(default_factory=list)

@@ -18,7 +18,7 @@ RAW = "raw"
 CHUNK = 1 << 20  # raw bytes of one frame; a multiple of every item size
 MAX_CHUNK = 16 << 20  # a reader refuses larger ones
 _ITEMS = (1, 2, 4, 8)  # bytes of an item that `pack_nonzero` takes
-_MAX_ZERO_SHARE = 31 / 32  # where so many are zero, the bits alone would take more space than zstd
+_MAX_ZERO_SHARE = 31 / 32  # with more zeros, the bits alone would take more space than zstd
 _MAX_RATIO = 1 << 15  # zstd: 128 KiB of one byte take 4 bytes
 _CHUNKED = re.compile(r"(?:zstd|nonzero:([1248])):(\d{1,9})\Z")
 

@@ -217,9 +217,9 @@ class RecordingStore:
     def remove(self, folders: Iterable[Path]) -> None:
         """Removes recordings, and blobs that only they use.
 
-        A blob that nobody refers to gets another name before all references are read again. Whoever refers
-        to it since then did not find it, and wrote it again; for whoever did before, it is put back. So is
-        what a process left that was killed meanwhile.
+        An unreferenced blob is renamed before all references are read again. Newer references did not find
+        it, so their writers wrote it again; for older references, it is restored. So are the remains of a
+        killed process.
         """
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)

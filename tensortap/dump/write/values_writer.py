@@ -115,7 +115,7 @@ class ValuesWriter:
             raise
 
     def _place(self, name: str, length: int, dtype: str | None, shape: tuple[int, ...], align: int) -> _Place:
-        """Where a value would lie at the end of this shard; a gap before it gets an entry, too."""
+        """Offset of a value appended to this shard; a gap before it gets an entry, too."""
         start = self._size + -self._size % align
         gap = start - self._size
         entries = [_entry(f"__pad__{self._size}", "U8", (gap,), self._size, start)] if gap else []

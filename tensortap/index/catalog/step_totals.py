@@ -168,7 +168,7 @@ class Tally:
             self._totals[: len(added)] += added
 
     def add(self, codes: Array, times: Array) -> None:
-        """Counts each code so many times."""
+        """Adds a number to the count of each code."""
         if len(codes):
             totals = self.totals(max(int(codes.max()) + 1, len(self._totals)))
             np.add.at(totals, codes, times)

@@ -154,7 +154,7 @@ def worker_code(catalog: Catalog, worker: str) -> int:
     """The code of a worker that has written snapshots.
 
     Raises:
-        NotFoundError: there is none of that name.
+        NotFoundError: the name does not exist.
     """
     code = catalog.workers.code(worker)
     if code is None:

@@ -80,7 +80,7 @@ def worker_grid(
         graph: only of this graph, and of those that other workers traced of the same function: each worker's
             names its own devices.
         steps: as in `history`.
-        limit: at most so many steps, evenly thinned; the first and last stay. All of them are compared.
+        limit: maximum number of steps, evenly thinned out; the first and last stay. All of them are compared.
 
     Raises:
         NotFoundError: no such tensor or graph. SelectionError: a bad range or statistic.

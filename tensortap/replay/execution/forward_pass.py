@@ -39,7 +39,7 @@ class Dependence(NamedTuple):
 class ForwardPass:
     """Follows gradients and written variables along nodes, into functions and out of them, around loops.
 
-    A function is backward where all nodes that call it are; the names of functions say nothing.
+    A function is backward where all nodes that call it are; the names of functions do not matter.
     """
 
     def __init__(self, call: LoadedCall, share_of: ReadShare) -> None:

@@ -35,7 +35,7 @@ _MOST_RUNS = 1000
 
 def check_gradients(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> CheckResult:
     """Compares, in float64, the recorded gradients with central differences of the losses, along one random
-    direction per variable. With several losses, a gradient is compared with the one that fits best."""
+    direction per variable. With several losses, a gradient is compared with the best match."""
     names, gradients = tensors_of_kind(graph, "loss"), tensors_of_kind(graph, "gradient")
     with LoadedCall(recording) as plain:
         wide = change_dtype(recording, "float64", plain)

@@ -57,7 +57,7 @@ class WhatIfs:
         """Changes of a what-if, by default the current one.
 
         Raises:
-            NotFoundError: there is none of that name.
+            NotFoundError: the name does not exist.
         """
         return tuple(self._of(self.current if name is None else name).made)
 

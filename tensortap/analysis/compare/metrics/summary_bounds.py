@@ -44,7 +44,7 @@ class Bounds:
 
     Attributes:
         scale: largest magnitude. max_abs, l2, rmse, relative: see `Metrics`; NaN where nothing is proved.
-        nonfinite_a, nonfinite_b: int64, at least so many.
+        nonfinite_a, nonfinite_b: int64, a lower bound of the count.
     """
 
     def __init__(self, a: RunIndex, b: RunIndex, rows_a: Array, rows_b: Array) -> None:

@@ -152,7 +152,7 @@ NO_MAGNITUDE = Magnitude()
 
 
 def cancellation_factor(op_type: str, taken: Sequence[Magnitude], scale: float) -> float:
-    """Ratio of the rounding error of a tensor to the one that its scale suggests; 1 without cancellation.
+    """Ratio of the rounding error of a tensor to the error expected from its scale; 1 without cancellation.
 
     The rounding of a sum is bounded by the magnitudes of its terms (Higham 2002, Accuracy and Stability of
     Numerical Algorithms, 4.2): a sum that is 0 by mathematics consists of it. Copies and products keep the
