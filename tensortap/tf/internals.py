@@ -124,6 +124,13 @@ CallFunction = Callable[[bytes, Sequence[Any], int], Any]
 CallHook = Callable[[CallFunction, bytes, Sequence[Any], int], Any]
 
 
+def forward_function(definition: FunctionDef) -> str:
+    """The name of the function that this one is the backward pass of, as a tape outside of functions makes
+    it; else empty."""
+    link = _FUNCTION_LINKS[0]
+    return str(definition.attr[link].s.decode()) if link in definition.attr else ""
+
+
 def install_call_hook(hook: CallHook) -> Callable[[], None]:
     """Sends every eager call of a traced function through `hook`; returns a function that removes the hook.
 

@@ -95,3 +95,12 @@ def test_a_loss_that_scatters_and_stays_is_clear_unless_it_scatters_by_far(
     fed += [(GRADIENT.name, ONES, step) for step in STEPS]
     hits = findings_of("LossNotDecreasing", synthetic_run(tmp_path, TRAINING, fed))
     assert [hit.severity for hit in hits] == [severity]
+
+
+def test_an_objective_of_both_signs_grows_only_beyond_its_noise(tmp_path: Path) -> None:
+    """That of a policy is around 0, whatever it learns."""
+    for name, more, grew in (("policy", 0.1, False), ("grows", 5.0, True)):
+        fed: list[Fed] = [(GRADIENT.name, ONES, step) for step in STEPS]
+        fed += [("loss", np.float32(step % 3 - 1 + more * step / len(STEPS)), step) for step in STEPS]
+        (hit,) = findings_of("LossNotDecreasing", synthetic_run(tmp_path, TRAINING, fed, name=name))
+        assert (hit.severity == "high", "grew" in hit.text) == (grew, grew)

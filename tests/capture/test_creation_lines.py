@@ -96,6 +96,19 @@ def test_the_line_of_a_node(graphs: dict[str, Graph], run: str, part: str, op_ty
     assert line in lines_of(graphs[run], part, op_type)
 
 
+def test_gradients_of_functions_under_an_eager_tape_have_their_forward_line(tmp_path: Path) -> None:
+    @tf.function
+    def distance(x: Any) -> Any:
+        return tf.sqrt(tf.reduce_sum(x))  # root
+
+    with Tap(tmp_path / "r", Watch(steps=1)) as tap, tap.step(0), tf.GradientTape() as tape:
+        x = tf.Variable([1.0, 2.0])
+        tape.gradient(distance(x), x)
+    reader = RunReader(tmp_path / "r")
+    (backward,) = (graph for name in reader.graph_ids() if "backward" in (graph := reader.graph(name)).name)
+    assert lines_of(backward, "", "SqrtGrad") == {"root"}
+
+
 def test_in_fit_losses_and_updates_name_the_line_that_compiled(graphs: dict[str, Graph]) -> None:
     assert lines_of(graphs["fit"], "compile_loss", "Square") == {"compiled"}
     assert lines_of(graphs["fit"], "", "AssignSubVariableOp") == {"compiled"}

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tensortap.core.names import short_function_names, unique_node_names
 from tensortap.core.records import Graph
+from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction, closure, clusters_ops, compiled_functions
 from tensortap.tf.random_ops import DRAWN_BY, has_own_stream
 from tensortap.tf.shapes import capturable_dtype, static_shape
@@ -122,10 +123,9 @@ def trace_root(
     # TensorFlow forgets functions, so their definitions are read now.
     lines = {name: layers.traces[name].lines for name in functions}
     forward = {name: forward_ops(function) for name, function in functions.items()}
-    creation_stacks, flat = (
-        _with_creation_lines({name: stacks_of(name) for name in functions}, lines, forward),
-        flat_root(functions),
-    )
+    backward = {name: internals.forward_function(each.definition) for name, each in functions.items()}
+    stacks = {name: stacks_of(name) for name in (*functions, *filter(None, backward.values()))}
+    creation_stacks, flat = _with_creation_lines(stacks, lines, forward, backward), flat_root(functions)
     return TracedRoot(
         *(root, functions, candidates),
         lambda: graph_of(functions, nodes, short, layers, candidates, creation_stacks, flat),
@@ -187,12 +187,13 @@ def _with_creation_lines(
     stacks: Mapping[str, Mapping[str, Stack]],
     lines: Mapping[str, Mapping[str, CreationLine]],
     forward: Mapping[str, Mapping[str, Sequence[str]]],
+    backward: Mapping[str, str],
 ) -> dict[str, dict[str, Stack]]:
     """The stacks of nodes with the lines that created them, and those of gradients with their forward lines.
 
     Args:
         stacks: of the nodes, by function and name. lines: as `line_of_call` gave them. forward: as
-            `forward_ops` gave them.
+            `forward_ops` gave them. backward: by function, the one that it is the backward pass of, or empty.
     """
     found = {
         function: {
@@ -207,7 +208,7 @@ def _with_creation_lines(
                 scopes[name] = stack if scopes.get(name, stack) == stack else ()  # of several lines
     for function, nodes in found.items():
         for node, stack in nodes.items():
-            innermost = next(
+            innermost = found.get(backward.get(function, ""), {}).get(forward_name(node), ())[-1:] or next(
                 (scopes[name][-1:] for name in _scopes(forward_name(node)) if name in scopes), ()
             )
             ops = forward.get(function, {}).get(node, ())

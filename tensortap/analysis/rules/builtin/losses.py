@@ -28,7 +28,7 @@ _BY_STEPS = ("DeadRelu", "SaturatedActivation", "DeadGradient", "LossNotDecreasi
 _BY_REST = ("UnchangedTensor", "AbsorbedUpdate", "LossNotDecreasing")
 _JUMP = 2.0  # times the first loss, which all of the last third are above
 _EXPLODED = 10.0  # times the first loss, from where one that does not come back explodes
-_MIN_LOSSES = 20  # losses; with fewer, it is too early to tell whether they will fall
+_MIN_LOSSES = 30  # losses; with fewer, it is too early to tell whether they will fall
 
 
 def _losses(view: RunView) -> list[TensorRole]:
@@ -126,7 +126,9 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
         if fell and not classes:
             continue
         # One that explodes scatters more than it grows, by orders of magnitude.
-        grew = jumped or end - begin > min(scatter, abs(begin))
+        # One of both signs, as the objective of a policy is, has no size to compare with.
+        signed = loss.min() < 0 < loss.max()
+        grew = jumped or end - begin > (scatter if signed else min(scatter, abs(begin)))
         how = "grew" if grew else "fell little" if fell else "stayed"
         how = f"grew from {number_text(loss[0])} at the first step" if jumped else how
         text = (
