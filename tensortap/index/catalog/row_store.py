@@ -91,7 +91,8 @@ class RowStore:
         """One column at some rows below `length`, in their order."""
         parts = self._parts
         if isinstance(rows, slice):
-            return _column_of(parts, name, length)[rows]
+            start, stop, step = rows.indices(length)
+            return _column_of(parts, name, stop, start)[::step]
         if not parts.segments:
             return parts.tail.column(name)[rows]
         if not len(rows):
