@@ -39,7 +39,7 @@ def test_what_is_not_reported_is_said_everywhere(tap: TapPage, serve: Serve, tmp
     tap.page.get_by_role("tab", name="Histograms").click()
     expect(tap.page.get_by_test_id("no-numbers")).to_contain_text("no statistics or histograms (2 snapshots)")
     tap.page.get_by_role("tab", name="Value").click()
-    expect(tap.page.get_by_test_id("not-kept")).to_contain_text("has no value for it.")
+    expect(tap.page.get_by_test_id("not-kept")).to_contain_text("have no value for it.")
     expect(tap.page.get_by_test_id("not-kept")).not_to_contain_text("Watch")
     tap.page.keyboard.press("w")
     expect(tap.page.get_by_test_id("healthy")).to_contain_text("NaN/Inf were not counted")
