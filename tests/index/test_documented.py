@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from compacted import compact
 
 from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
@@ -21,9 +22,10 @@ def test_the_examples_run(tmp_path, monkeypatch, capsys):
             value = np.arange(40.0, dtype=np.float32).reshape(2, 20)
             value[0, 0] = np.nan if step == 3 else step
             writer.log("dense/Relu:0", value, step=step, graph=graph)
+    compact(tmp_path / "logs/baseline")
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    assert len(examples) == 9
+    assert len(examples) == 10
     names: dict[str, Any] = {}
     try:
         for example in examples:
