@@ -25,6 +25,7 @@ from .catalog.ragged import Ragged
 
 _DECODED_BYTES = 64 << 20  # of cached histograms
 _FILE_BYTES = 128 << 20  # of cached remote files
+_LAYOUT_BYTES = 32 << 20  # of metadata of files that are kept: parsing takes longer than a histogram
 _T = TypeVar("_T")
 
 
@@ -37,6 +38,9 @@ class CompactedHistograms:
         self._starts = np.cumsum(counts) - counts  # of each part, in the files one after the other
         self._groups = _Recent[Ragged](_DECODED_BYTES, lambda group: group.nbytes)
         self._files = _Recent[bytes](_FILE_BYTES, len)
+        self._layouts = _Recent[tuple[pq.FileMetaData, Array]](
+            _LAYOUT_BYTES, lambda layout: layout[0].serialized_size
+        )
 
     def __call__(self, catalog: Catalog, rows: Array) -> list[tuple[Array, Array]]:
         """(bucket ids, counts) of each row.
@@ -61,19 +65,23 @@ class CompactedHistograms:
         """The histograms at some places of a part."""
         part = self._parts[number]
         try:
-            with pq.ParquetFile(_opened(self._source(part.histograms))) as file:
-                metadata = file.metadata
-                lengths = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-                stops = np.cumsum(lengths)
-                if metadata.num_rows != part.snapshots:
-                    raise DamagedError(f"{part.histograms.file} does not contain the rows of its part.")
+            metadata, stops = self._layouts.get(number, lambda: self._layout(part))
+            with pq.ParquetFile(_opened(self._source(part.histograms)), metadata=metadata) as file:
                 of_group = np.searchsorted(stops, places, "right")
-                groups = {group: self._group(number, group, file) for group in np.unique(of_group).tolist()}
+                read = {group: self._group(number, group, file) for group in np.unique(of_group).tolist()}
         except (pa.ArrowException, KeyError) as error:
             text = f"{part.histograms.file} contains no histograms: {str(error)[:200]}"
             raise DamagedError(text) from error
-        within = places - (stops - lengths)[of_group]
-        return [groups[group].row(row) for group, row in zip(of_group.tolist(), within.tolist(), strict=True)]
+        within = places - np.append(0, stops[:-1])[of_group]
+        return [read[group].row(row) for group, row in zip(of_group.tolist(), within.tolist(), strict=True)]
+
+    def _layout(self, part: CompactedPart) -> tuple[pq.FileMetaData, Array]:
+        """The metadata of a part's file, and behind which row each of its groups ends."""
+        metadata = pq.read_metadata(_opened(self._source(part.histograms)))
+        if metadata.num_rows != part.snapshots:
+            raise DamagedError(f"{part.histograms.file} does not contain the rows of its part.")
+        groups = range(metadata.num_row_groups)
+        return metadata, np.cumsum([metadata.row_group(group).num_rows for group in groups])
 
     def _group(self, number: int, group: int, file: pq.ParquetFile) -> Ragged:
         def read() -> Ragged:
