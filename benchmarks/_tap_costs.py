@@ -61,6 +61,8 @@ class Discard:
         getattr(message, "tensors", []).clear()
         return 0
 
+    def commit(self) -> None: ...
+
     def flush(self, dropped: int) -> int:
         return 0
 
