@@ -42,10 +42,16 @@ class Tapped:
     route: Route = ()
     summarizes: str = ""
 
-    def received(self, tensor: Any) -> Array | DeviceSummary:
-        """The array, or the summary, of a tensor that left the function."""
-        array = internals.as_array(tensor)
-        return DeviceSummary.from_numbers(array, self.summarizes) if self.summarizes else array
+
+def received(tapped: Sequence[Tapped], tensors: Sequence[Any]) -> list[Array | DeviceSummary]:
+    """The array, or the summary, of each tensor that left the function. There may be more tensors."""
+    arrays: list[Any] = internals.as_arrays(tensors[: len(tapped)])
+    if any(item.summarizes for item in tapped):
+        return [
+            DeviceSummary.from_numbers(array, item.summarizes) if item.summarizes else array
+            for item, array in zip(tapped, arrays, strict=True)
+        ]
+    return arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,11 +365,7 @@ class TapQueue:
             waiting = internals.queue_size(self._handle)
             entries = [internals.dequeue(self._handle, self._dtypes) for _ in range(waiting)]
         return [
-            (
-                [tapped.received(tensor) for tapped, tensor in zip(self.tapped, entry, strict=False)],
-                0 if self.counter is None else int(entry[-1]),
-            )
-            for entry in entries
+            (received(self.tapped, entry), 0 if self.counter is None else int(entry[-1])) for entry in entries
         ]
 
     def destroy(self) -> None:

@@ -20,7 +20,7 @@ from ..tracing.traced_function import Place, TracedRoot
 from .device_summary import DeviceSummary
 from .function_rewrite import Rewritten, rewrite
 from .grappler_duplicates import DUPLICATE
-from .tap_queues import MARK, Route, Tapped, TapQueue
+from .tap_queues import MARK, Route, Tapped, TapQueue, received
 
 
 class TappedVisit(NamedTuple):
@@ -294,8 +294,11 @@ def _deliver(receiver: Receiver, catch: Callable[[], TapValues]) -> None:
 
 
 def _outputs(tapped: Sequence[Tapped], tensors: Sequence[Any]) -> TapValues:
-    arrays = [item.received(tensor) for item, tensor in zip(tapped, tensors, strict=True)]
-    return [TappedVisit([item.place for item in tapped], arrays, routes=[item.route for item in tapped])]
+    return [
+        TappedVisit(
+            [item.place for item in tapped], received(tapped, tensors), routes=[item.route for item in tapped]
+        )
+    ]
 
 
 def check_memory(candidates: Iterable[Candidate], copied: int) -> None:
