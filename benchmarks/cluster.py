@@ -262,7 +262,7 @@ def main() -> None:
         caches = [os.environ | {"TENSORTAP_CACHE": f"{temporary}/cache-{name}"} for name in "abc"]
         rows.append(ask_rules(caches[0], "rules, nothing cached, 2 processes", "--processes", "2"))
         rows.append(ask_rules(caches[0], "rules, again"))
-        rows.append(ask_rules(caches[1], "rules, nothing cached, 1 process"))
+        rows.append(ask_rules(caches[1], "rules, nothing cached, no options"))
         rows.append(ask_page(caches[2]))
     print_table(f"A job of {options.workers} workers, from S3", ["", "s", "CPU s"], rows)
 
