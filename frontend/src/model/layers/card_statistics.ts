@@ -57,7 +57,14 @@ const NOT_CAPTURED: CardStatistics = {
 /** The statistics of all cards at a step. */
 export function cardStatistics({ cards, cardOf }: LayerGraph, step: StepStatistics | null): CardStatistics[] {
   if (step === null) return cards.map(() => NOT_CAPTURED);
-  const rows = new TensorRows(step);
+  const rows = new TensorRows(step, cardOf.length);
+  const columns = {
+    mean: step.column('mean'),
+    std: step.column('std'),
+    abs_max: step.column('abs_max'),
+    zero: step.column('zero'),
+    size: step.column('size'),
+  };
   const bad = badTensors(cards, cardOf, step);
   return cards.map((card) => {
     const output = [card.output, ...card.terms].map((place) => rows.of(place)).find((row) => row >= 0) ?? -1;
@@ -68,7 +75,7 @@ export function cardStatistics({ cards, cardOf }: LayerGraph, step: StepStatisti
       weights.add(weight.row);
       updates.add(...weight.updates);
     }
-    const at = (name: 'mean' | 'std' | 'abs_max' | 'zero' | 'size'): number => (output < 0 ? NONE : step.column(name)[output]!);
+    const at = (name: keyof typeof columns): number => (output < 0 ? NONE : columns[name][output]!);
     return {
       ...(card.kind === 'loss' ? badOf(step, output) : bad[card.id]!),
       gradientNorm: gradients.norm,
@@ -105,14 +112,22 @@ export function joinStatistics(parts: readonly CardStatistics[], last: CardStati
 
 /** Finds the row of a tensor in the statistics of a step. */
 class TensorRows {
-  private readonly byTensor = new Map<number, number>();
+  readonly l2: Float64Array;
+  /** Of first outputs, by node: nearly all tensors are one. */
+  private readonly first: Int32Array;
+  private readonly others = new Map<number, number>();
 
-  constructor(readonly step: StepStatistics) {
-    for (let row = 0; row < step.count; row++) this.byTensor.set(step.node[row]! * 4096 + step.slot[row]!, row);
+  constructor({ count, node, slot, column }: StepStatistics, nodes: number) {
+    this.l2 = column('l2');
+    this.first = new Int32Array(nodes).fill(-1);
+    for (let row = 0; row < count; row++) {
+      if (slot[row] === 0) this.first[node[row]!] = row;
+      else this.others.set(node[row]! * 4096 + slot[row]!, row);
+    }
   }
 
   of({ row, slot }: TensorPlace): number {
-    return this.byTensor.get(row * 4096 + slot) ?? -1;
+    return (slot === 0 ? this.first[row] : this.others.get(row * 4096 + slot)) ?? -1;
   }
 }
 
@@ -128,7 +143,7 @@ class Squares {
       const row = this.rows.of({ row: node, slot: 0 });
       if (row < 0) continue;
       this.any = true;
-      this.sum += this.rows.step.column('l2')[row]! ** 2;
+      this.sum += this.rows.l2[row]! ** 2;
     }
   }
 

@@ -90,6 +90,7 @@ class Contraction {
   /** Containers, with the number of different layers in each. */
   private readonly containers = new Map<string, number>();
   private readonly atoms = new Set<string>();
+  private readonly cardPaths = new Map<string, string | null>();
   private readonly heavy = new Map<string, number>();
   private readonly scopeAt: (row: number) => string | null;
   private readonly callOf: ReadonlyMap<string, LayerCall>;
@@ -183,6 +184,15 @@ class Contraction {
 
   /** The card path of a layer path: that of the outermost card around it; null for a container's own nodes. */
   private cardPath(path: string): string | null {
+    let found = this.cardPaths.get(path);
+    if (found === undefined) {
+      found = this.findCardPath(path);
+      this.cardPaths.set(path, found);
+    }
+    return found;
+  }
+
+  private findCardPath(path: string): string | null {
     for (let cut = path.indexOf('/'); cut > 0; cut = path.indexOf('/', cut + 1)) {
       const outer = path.slice(0, cut);
       if (this.atoms.has(outer)) return outer;
@@ -211,16 +221,11 @@ class Contraction {
 
   private assignLayers(): void {
     const lost: [number, string][] = [];
-    const paths = new Map<string, string | null>();
     const taken = new Map<string, number[]>();
     for (const row of this.forward()) {
       const layer = this.layerAt(row);
       if (layer === '') continue;
-      let path = paths.get(layer);
-      if (path === undefined) {
-        path = this.cardPath(layer);
-        paths.set(layer, path);
-      }
+      const path = this.cardPath(layer);
       if (path === null) continue;
       const scope = this.scopeAt(row);
       if (scope === null) {
@@ -356,21 +361,25 @@ class Contraction {
     for (const id of ordered)
       if (this.drafts[id]!.kind === 'layer') total.set(this.drafts[id]!.path, (total.get(this.drafts[id]!.path) ?? 0) + 1);
     const handed = this.handedOn(ordered);
+    // Views of one array, which the worker's message copies faster than thousands.
+    const allRows = Int32Array.from(ordered.flatMap((id) => this.drafts[id]!.rows));
+    let end = 0;
     const cards = ordered.map((id, i): LayerCard => {
       const draft = this.drafts[id]!;
       const call = calls.get(draft.path) ?? 0;
       if (draft.kind === 'layer') calls.set(draft.path, call + 1);
       const inputs = new Map([...draft.inputs].flatMap(([from, tensor]) => (place.has(from) ? [[place.get(from)!, tensor] as const] : [])));
-      return { id: i, ...this.describe(draft, handed.get(id)), call, calls: total.get(draft.path) ?? 1, inputs };
+      end += draft.rows.length;
+      const rows = allRows.subarray(end - draft.rows.length, end);
+      return { id: i, ...this.describe(draft, rows, handed.get(id)), call, calls: total.get(draft.path) ?? 1, inputs };
     });
     const cardOf = this.cardOf.map((id) => place.get(id) ?? -1);
     const classes = new Map([...this.callOf].map(([path, call]) => [path, call.className]));
     return { cards, cardOf, recorded: this.recorded, classes };
   }
 
-  private describe(draft: Draft, handed: TensorPlace | undefined): Omit<LayerCard, 'id' | 'call' | 'calls' | 'inputs'> {
+  private describe(draft: Draft, rows: Int32Array, handed: TensorPlace | undefined): Omit<LayerCard, 'id' | 'call' | 'calls' | 'inputs'> {
     const { graph } = this;
-    const rows = Int32Array.from(draft.rows);
     const ops = new Map<string, number>();
     for (const row of rows) {
       if (this.opIs(row, THIN) || this.opIs(row, SHAPE_OPS) || (draft.kind === 'layer' && !this.roles.core[row])) continue;
@@ -379,7 +388,7 @@ class Contraction {
     }
     const weights = this.weightRows.of(rows);
     const call = draft.kind === 'layer' ? this.callOf.get(draft.path) : undefined;
-    const own = rows.filter((row) => graph.kinds.at(row) === 'output');
+    const own = draft.rows.filter((row) => graph.kinds.at(row) === 'output');
     const output: TensorPlace =
       draft.kind === 'input'
         ? { row: rows[0]!, slot: draft.slot }

@@ -88,10 +88,17 @@ const ofCards = computed<readonly CardStatistics[]>(() => {
   return cardStatistics(found.layers, graph.data.value === found.graph ? overlay.data.value : null);
 });
 
+/** What was joined at this step: a block of a large model has thousands of cards. */
+const joined = computed(() => ({ parts: ofCards.value, known: new WeakMap<readonly number[], CardStatistics | null>() }));
+
 /** The statistics of one repetition of an item. */
 export function statisticsOf(cards: readonly number[]): CardStatistics | null {
-  const parts = cards.map((card) => ofCards.value[card]!).filter(Boolean);
-  return parts.length === 0 ? null : joinStatistics(parts, parts[parts.length - 1]);
+  const { parts: all, known: found } = joined.value;
+  if (!found.has(cards)) {
+    const parts = cards.map((card) => all[card]!).filter(Boolean);
+    found.set(cards, parts.length === 0 ? null : joinStatistics(parts, parts[parts.length - 1]));
+  }
+  return found.get(cards)!;
 }
 
 /** Of all repetitions together: NaN in any counts. */
@@ -165,13 +172,22 @@ export function cardKeyOfLayer(path: string): string | null {
   return shownItems.value.find(holds)?.key ?? null;
 }
 
+type Trend = { place: TensorPlace; statistic: 'l2' | 'std' | 'mean' };
+
+const trendsOfItems = new WeakMap<Item, Trend>();
+
 /** The gradient whose norm a card draws: that of its largest weight; else its output. */
-export function trendTensor(item: Item): { place: TensorPlace; statistic: 'l2' | 'std' | 'mean' } {
-  const found = graphLayers.data.value;
-  const cards = item.cards.map((card) => found?.layers.cards[card]).filter((card) => card !== undefined);
+export function trendTensor(item: Item): Trend {
   if (item.kind === 'loss') return { place: outputOf(item), statistic: 'mean' };
-  const weights = cards.flatMap((card) => card.weights).filter(({ gradients }) => gradients.length > 0);
+  const known = trendsOfItems.get(item) ?? findTrend(item);
+  trendsOfItems.set(item, known);
+  return known;
+}
+
+function findTrend(item: Item): Trend {
+  const found = graphLayers.data.value;
   const size = (row: number): number => (found ? elementsOf(found.graph.shapes.at(row)) : 0);
+  const weights = cardsOf(item).flatMap((card) => card.weights.filter(({ gradients }) => gradients.length > 0));
   const largest = weights.sort((a, b) => size(b.row) - size(a.row))[0];
   return largest ? { place: { row: largest.gradients[0]!, slot: 0 }, statistic: 'l2' } : { place: item.output, statistic: 'std' };
 }

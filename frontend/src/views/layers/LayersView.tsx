@@ -166,13 +166,14 @@ function label(): string {
 
 /** Data drawn in the cards, and the legend. */
 function useData() {
-  const [level, items, shade, names, now] = [layerLevel.value, shownItems.value, cardColour.value, theme.value, step.value];
+  const [level, items, shade, names] = [layerLevel.value, shownItems.value, cardColour.value, theme.value];
   const [statistics, histograms, trends, found] = [
     overlay.data.value,
     cardHistograms.data.value,
     cardTrends.data.value,
     graphLayers.data.value,
   ];
+  const shown = statistics?.step ?? step.value ?? 0;
   return useMemo(() => {
     const known = new Map<string, CardStatistics | null>();
     const of = (item: Item): CardStatistics | null => {
@@ -202,10 +203,10 @@ function useData() {
         }
         return lines.get(item.key);
       },
-      step: statistics?.step ?? now ?? 0,
+      step: shown,
     };
     return { drawn, legend: colouring.legend };
-  }, [level, items, shade, names, now, statistics, histograms, trends, found]);
+  }, [level, items, shade, names, shown, statistics, histograms, trends, found]);
 }
 
 function stateOf(key: string, drawing: LayersCanvas) {
