@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +31,28 @@ def branching(x: Any, count: Any) -> Any:
 
 
 def drawing(x: Any, count: Any) -> Any:
-    """A loop that draws from a stream of a node, each number depending on the one before."""
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = x
-        for i in tf.range(count):
-            logits = tf.reshape(tf.stack([y, -y, y * 2.0]), [1, 3])
-            drawn = tf.random.categorical(logits, 1)[0, 0]
-            y = tf.sin(y, name="sine") + 0.01 * tf.cast(drawn, tf.float32) * x
-            if i % 3 == 1:
-                y = tf.multiply(y, 1.1, name="odd")
-    return y, tape.gradient(y, x)
+    """A loop that draws from streams of nodes, one number depending on the one before."""
+    noise = tf.fill([40], x)
+    for _ in tf.range(count):
+        tf.autograph.experimental.set_loop_options(parallel_iterations=1)
+        logits = tf.reshape(tf.stack([x, -x, x * 2.0]), [1, 3])
+        drawn = tf.random.categorical(logits, 1)[0, 0]
+        x = tf.sin(x, name="sine") + 0.01 * tf.cast(drawn, tf.float32)
+        noise = tf.sin(noise * tf.random.normal([40], 1.3, 0.7) * 0.3 + 0.1)  # factors are merged
+    return x, noise
+
+
+def failing(x: Any, count: Any) -> Any:
+    """A loop whose condition counts, and whose body raises in iteration 13 if the count is odd."""
+
+    def go_on(i: Any, _: Any) -> Any:
+        return tf.multiply(i, 1000, name="thousands") < count * 1000
+
+    def body(i: Any, x: Any) -> Any:
+        tf.debugging.Assert(tf.logical_or(count % 2 == 0, i < 13), [i])
+        return i + 1, tf.sin(x, name="sine")
+
+    return tf.while_loop(go_on, body, [0, x], parallel_iterations=1)
 
 
 def run(program: Any, lengths: list[int], path: Path | None, **watch: Any) -> list[Any]:
@@ -60,12 +72,11 @@ def visits(dumped: Dumped, step: int, name: str) -> list[int]:
     return [row.visit for row in dumped.rows if row.step == step and row.name == name]
 
 
-@pytest.mark.parametrize("program", [branching, drawing])
-def test_captured_iterations_are_those_of_a_full_capture(tmp_path: Path, program: Any) -> None:
+def test_captured_iterations_are_those_of_a_full_capture(tmp_path: Path) -> None:
     lengths = [20, 20, 20, 30, 30]
-    plain = run(program, lengths, None)
-    assert run(program, lengths, tmp_path / "some", visits=8) == plain
-    assert run(program, lengths, tmp_path / "all", visits=None) == plain
+    plain = run(branching, lengths, None)
+    assert run(branching, lengths, tmp_path / "some", visits=8) == plain
+    assert run(branching, lengths, tmp_path / "all", visits=None) == plain
 
     some, everything = Dumped(tmp_path / "some"), Dumped(tmp_path / "all")
     expected = {(row.step, row.name, row.visit): row.value for row in everything.rows}
@@ -77,6 +88,27 @@ def test_captured_iterations_are_those_of_a_full_capture(tmp_path: Path, program
     assert visits(some, 2, "while/cond/odd:0") == [4, 16, 19]
     assert visits(some, 2, "gradient_tape/while/gradients/while/sine_grad/Cos:0") == [0, 4, 8, 12, 16, 19]
     assert visits(some, 4, "while/sine:0") == [0, 8, 16, 20, 28]  # longer than expected
+
+
+@pytest.mark.parametrize("visits", [8, None])
+def test_a_loop_that_draws_is_not_changed(tmp_path: Path, visits: int | None) -> None:
+    lengths = [20, 20, 20, 30, 30]
+    plain = run(drawing, lengths, None)
+    tapped = run(drawing, lengths, tmp_path / "r", visits=visits, nodes="sine")
+    np.testing.assert_equal(tapped, plain)
+
+
+def test_the_condition_of_a_loop_that_raises_has_the_iterations_of_its_body(tmp_path: Path) -> None:
+    function = tf.function(failing)
+    with Tap(tmp_path / "r", Watch(steps=1, keep="value", visits=5)) as tap:
+        for step, length in enumerate([20, 21, 20]):
+            with suppress(tf.errors.InvalidArgumentError), tap.step(step):
+                function(tf.constant(0.5), tf.constant(length))
+    dumped = Dumped(tmp_path / "r")
+    found = [(row.step, row.visit, row.value) for row in dumped.rows if row.name == "while/thousands:0"]
+    assert {step for step, _, _ in found} == {0, 1, 2}
+    for _, visit, value in found:
+        assert value == 1000 * visit
 
 
 def test_each_iteration_is_captured_where_a_watch_needs_it(tmp_path: Path) -> None:

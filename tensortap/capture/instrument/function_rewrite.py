@@ -23,7 +23,7 @@ from ..tracing.traced_function import Place, TracedRoot
 from .device_summary import add_summary
 from .grappler_duplicates import DUPLICATE, Duplicates
 from .liveness import Liveness, Stages
-from .loop_stride import LOOPS, SharedDraws, can_stride, captured_outputs, divide
+from .loop_stride import LOOPS, can_stride, captured_outputs, divide
 from .tap_queues import (
     MARK,
     IterationCounter,
@@ -185,7 +185,6 @@ class _Rewriter:
         self._ranks: dict[str, int] = {}
         self._run_anyway: set[str] = set()  # names of nodes that some call runs without taps
         self._copied: set[str] = set()
-        self._draws = SharedDraws(self._tag)
         self._captured: dict[str, dict[str, str]] = {}  # by copy: `captured_outputs` of its loops
         self._calls = Counter(
             callee.function
@@ -205,7 +204,7 @@ class _Rewriter:
             result.only_for_taps -= {node.name for node in self._functions[uncopied].definition.node_def}
         for shared in result.shared:
             shared.open()
-        for definition in [*self._draws.definitions, *self._branches, *self._definitions]:
+        for definition in [*self._branches, *self._definitions]:
             internals.register_function(definition)
             result.registered.append(definition.signature.name)
         return result
@@ -352,8 +351,7 @@ class _Rewriter:
         if not self._strided or node.op not in LOOPS or site.looped or site.compiled:
             return None
         once = node.name in needed.live and all(self._calls[function] == 1 for _, function in site.route)
-        shares = self._result.switch is not None
-        if not once or not can_stride(node, self._functions, self._calls, shares=shares):
+        if not once or not can_stride(node, self._functions, self._calls):
             return None
         stride = LoopStride(f"{definition.signature.name}_{node.name}_stride")
         self._result.strides.append(stride)
@@ -375,8 +373,6 @@ class _Rewriter:
             plain[callee.role] = internals.copied(
                 function.definition, f"{tapped[callee.role].signature.name}_off"
             )
-            for copy in (tapped[callee.role], plain[callee.role]):
-                self._draws.share(function, copy)
         switched = self._result.switch is not None
         self._definitions += divide(stride, definition, node, loop, tapped, plain, switched=switched)
         if switched:

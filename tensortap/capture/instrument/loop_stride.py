@@ -217,68 +217,14 @@ def _add_node(definition: internals.FunctionDef, name: str, op: str, *inputs: st
     return node
 
 
-class SharedDraws:
-    """Random ops of loop bodies as functions: all copies of a body in one root draw from one stream.
-
-    TensorFlow makes one kernel for a function that is not inlined, whichever node of a root calls it.
-    """
-
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
-        self._made: dict[tuple[str, str], internals.FunctionDef] = {}
-
-    @property
-    def definitions(self) -> list[internals.FunctionDef]:
-        return list(self._made.values())
-
-    def share(self, function: TracedFunction, definition: internals.FunctionDef) -> None:
-        """Replaces the random ops in a copy of a function."""
-        for node in definition.node_def:
-            if has_own_stream(node):
-                key = function.name, node.name
-                if key not in self._made:
-                    self._made[key] = self._draw(function, node)
-                _call(node, self._made[key])
-
-    def _draw(self, function: TracedFunction, node: internals.NodeDef) -> internals.FunctionDef:
-        operation = function.operations[node.name]
-        made = internals.new_function(
-            f"{self._prefix}_draw_{len(self._made)}", [tensor.dtype for tensor in operation.inputs]
-        )
-        drawing = made.node_def.add()
-        drawing.CopyFrom(node)
-        drawing.name = "draw"
-        drawing.input[:] = [argument.name for argument in made.signature.input_arg]
-        for slot, tensor in enumerate(operation.outputs):
-            made.signature.output_arg.add(name=f"drawn_{slot}", type=tensor.dtype.as_datatype_enum)
-            made.ret[f"drawn_{slot}"] = f"draw:output:{slot}"
-        made.signature.is_stateful = True
-        for kept_as_one in ("_noinline", "_nospecialize"):
-            made.attr[kept_as_one].b = True
-        return made
-
-
-def _call(node: internals.NodeDef, function: internals.FunctionDef) -> None:
-    node.op = "StatefulPartitionedCall"
-    node.attr.clear()
-    node.attr["f"].func.name = function.signature.name
-    node.attr["Tin"].list.type.extend(argument.type for argument in function.signature.input_arg)
-    node.attr["Tout"].list.type.extend(argument.type for argument in function.signature.output_arg)
-
-
 def can_stride(
-    node: internals.NodeDef,
-    functions: Mapping[str, TracedFunction],
-    calls: Mapping[str, int],
-    *,
-    shares: bool,
+    node: internals.NodeDef, functions: Mapping[str, TracedFunction], calls: Mapping[str, int]
 ) -> bool:
     """Whether some iterations of a loop can run without taps.
 
     Args:
         functions: all, by name.
         calls: how many nodes call each.
-        shares: whether random ops of the body itself are shared by its copies.
     """
     roles = {callee.role: callee.function for callee in callees(node)}
     for role, name in roles.items():
@@ -290,17 +236,9 @@ def can_stride(
                     return False  # visits of an inner loop could not be numbered; a copy would have its own
                 if role == "cond" and internals.is_stateful(each.op) and each.op != "ReadVariableOp":
                     return False  # it runs more often
-                if has_own_stream(each) and not (
-                    shares and function.name == roles["body"] and _is_plain(function, each)
-                ):
-                    return False
+                if has_own_stream(each):
+                    return False  # a copy would have its own stream
     return True
-
-
-def _is_plain(function: TracedFunction, node: internals.NodeDef) -> bool:
-    """Whether the outputs of a call have the names of the node's."""
-    outputs = function.operations[node.name].outputs
-    return all(function.references[tensor.name].startswith(f"{node.name}:output:") for tensor in outputs)
 
 
 def _reached(name: str, functions: Mapping[str, TracedFunction]) -> list[TracedFunction | None]:

@@ -250,8 +250,8 @@ class InstrumentedFunction:
             iteration = number if queue.counter is None else count - 1
             if queue.stride is not None:
                 iteration = queue.stride.iteration(iteration)
-                if queue.in_condition and not queue.stride.captures_all:
-                    iteration = min(iteration, queue.stride.length)
+                if queue.in_condition and queue.stride.length and not queue.stride.captures_all:
+                    iteration = min(iteration, queue.stride.length)  # the length of a failed call is unknown
             skipped = max(iteration - self._iterations.get(queue, 0), 0)
             self._iterations[queue] = iteration + 1
             yield iteration, arrays, skipped
