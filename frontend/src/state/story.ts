@@ -37,7 +37,8 @@ const MOST_STEPS = 16;
 
 /** The static viewer with a story of a run: the server's recording, the reader's views, and bookmarks with notes. */
 export async function makeStory(run: string, abort: AbortSignal): Promise<{ page: Blob; story: StoryFile }> {
-  const [link, notes] = [exactPlace(location.hash), bookmarks.value];
+  // A story cannot replay: it opens on the default view instead.
+  const [link, notes] = [exactPlace(location.hash).replace('&view=stepper', ''), bookmarks.value];
   const steps = [step.value, ...notes.map((note) => note.step)].filter((at) => at !== null);
   const tensors = [...pins.value, ...(chosenTensor.value === null ? [] : [chosenTensor.value])];
   const recorded = await api().story(run, { tensors, steps: [...new Set(steps)].slice(0, MOST_STEPS) }, abort);

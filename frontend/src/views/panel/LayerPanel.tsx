@@ -70,7 +70,7 @@ export function LayerPanel({ item }: { item: Item }) {
             <button type="button" class="button small" onClick={() => opsOf(item)} data-testid="show-ops">
               Show ops
             </button>
-            {item.path !== '' && <WallButton where={`layer ~ ${beginsWith(item.path)}`} />}
+            {item.kind !== 'input' && item.path !== '' && <WallButton where={`layer ~ ${beginsWith(item.path)}`} />}
             {item.kind === 'block' && (
               <button type="button" class="button small" onClick={() => toggleItem(item.toggle, item.inside !== null)}>
                 {item.inside ? 'Collapse' : 'Expand'}
