@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tensortap.core.errors import DeniedError, NotARunError, NotFoundError
-from tensortap.core.text import counted, escaped
+from tensortap.core.text import counted, did_you_mean, escaped
 from tensortap.importers.resolve import as_logdir
 from tensortap.storage.filesystem import is_folder
 from tensortap.storage.uri import shown_path
@@ -96,9 +96,7 @@ def open_log(path: Path, options: argparse.Namespace | None = None) -> LogIndex:
     hide_pandas()
     path = as_logdir(path)
     if not is_folder(path):
-        raise NotARunError(
-            f"There is no directory {shown_path(path)!r}.", "Pass a log directory or a run in it."
-        )
+        raise NotARunError(f"There is no directory {shown_path(path)!r}.", _similar_directories(path))
     log = LogIndex(path)
     if options is not None and (options.engine or options.processes):
         opened = open_engine(options.engine, options.processes)
@@ -115,6 +113,16 @@ def open_log(path: Path, options: argparse.Namespace | None = None) -> LogIndex:
             "A run is a directory with a run.json; see 'tensortap demo'.",
         )
     return log
+
+
+def _similar_directories(path: Path) -> str:
+    """Names directories beside a missing one that are written alike."""
+    otherwise = "Pass a log directory or a run in it."
+    try:
+        beside = sorted(each.name for each in path.parent.iterdir() if each.is_dir())
+    except OSError:  # the parent is missing or unreadable too, or is an address
+        return otherwise
+    return did_you_mean(path.name, beside, otherwise)
 
 
 def check_folders_read(unread: Mapping[Path, OSError]) -> None:

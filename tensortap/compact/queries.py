@@ -55,7 +55,7 @@ def query_run(run_dir: Path, query: str, damage: Callable[[Sequence[str]], None]
             return _plain_numbers(connection.execute(query).to_arrow_table())
     except duckdb.Error as error:
         first, _, _ = str(error).partition("\n\n")
-        raise SelectionError(first[:500], _HINT) from error
+        raise SelectionError(" ".join(first.split())[:500], _HINT) from error
 
 
 def _plain_numbers(table: pa.Table) -> pa.Table:

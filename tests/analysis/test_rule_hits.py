@@ -321,10 +321,10 @@ def test_units_that_were_looked_at_in_kept_values_say_so(tmp_path: Path) -> None
     fed = [("relu", value.astype(np.float32), step) for step in range(20)]
     run = synthetic_run(tmp_path, (X, node("relu", "Relu", "x", kind="output")), fed, keep="value")
     (found,) = findings_of("DeadRelu", run)
-    assert (found.steps, found.of, found.looked_at) == (8, 8, "stored values, the last of 20")
+    assert (found.steps, found.of, found.looked_at) == (8, 8, "checked values, of 20 stored")
     out = io.StringIO()
     print_findings("made", check_rules(run), Console(file=out, width=200), muted=False)
-    assert "(8 of 8 stored values, the last of 20)" in out.getvalue()
+    assert "(8 of 8 checked values, of 20 stored)" in out.getvalue()
 
 
 def test_few_samples_prove_no_dead_units(tmp_path: Path) -> None:

@@ -84,6 +84,13 @@ def test_no_runs_is_status_1_and_a_sentence(run: Run, tmp_path: Path, command: s
         assert not out
 
 
+def test_a_misspelt_run_is_corrected(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "digits").mkdir()
+    status, _, err = run("nan", tmp_path / "digist")
+    assert status == 1
+    assert "Did you mean 'digits'?" in err
+
+
 def test_ls(run: Run, logdir: Path) -> None:
     status, out, _ = run("ls", logdir)
     assert status == 0

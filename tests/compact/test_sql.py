@@ -80,8 +80,9 @@ def test_what_is_refused(tmp_path: Path, query: str) -> None:
     write_worker(tmp_path, range(1))
     compact(tmp_path / "r")
     before = sorted(path.name for path in tmp_path.rglob("*"))
-    with pytest.raises(SelectionError):
+    with pytest.raises(SelectionError) as refused:
         query_run(tmp_path / "r", query.replace("{run}", str(tmp_path / "r")))
+    assert "\n" not in refused.value.message
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
 
 

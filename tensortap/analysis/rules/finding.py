@@ -35,7 +35,7 @@ class Hit:
         text: what was found, a sentence. evidence: the worst first.
         first_step, last_step: where it was so. steps: at how many steps, `of` how many that were checked.
         severity: another one than the rule's. help, next_look: another advice than the rule's.
-        looked_at: what `of` counts where it is not all captured steps ("stored values, the last of 120").
+        looked_at: what `of` counts where it is not all captured steps ("checked values, of 120 stored").
         unless: rules that give the reason, if they report the same variable: then it is skipped.
         explains: rules with findings that it causes on its graph; it gets high severity if one of these has
             it.

@@ -110,7 +110,7 @@ def _dead_units(view: RunView, tensor: TensorRole, rows: SnapshotRows, limits: L
         evidence = Evidence(steps[-1], "share of dead units", float(dead.mean()), limits["layer_share"])
         at = distinct(np.array(steps))
         of = view.run.catalog.tensors.kept.of(tensor.code)
-        looked_at = f"stored values, the last of {of:,}"
+        looked_at = f"checked values, of {of:,} stored"
         yield Hit.at(at, len(at), tensor, text, evidence, looked_at=looked_at)
 
 

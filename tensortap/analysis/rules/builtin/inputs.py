@@ -147,7 +147,7 @@ def class_imbalance(view: RunView, limits: Limits) -> Iterable[Hit]:
             times = number_text(ratio)
             text = f"The most frequent label of {tensor.name} is {times} times as frequent as the rarest."
             evidence = Evidence(int(steps[-1]), "most/least frequent", ratio, limits["ratio"])
-            looked_at = f"stored values, the first of {int(np.count_nonzero(rows.kept)):,}"
+            looked_at = f"checked values, of {int(np.count_nonzero(rows.kept)):,} stored"
             yield Hit.at(steps, len(steps), tensor, text, evidence, looked_at=looked_at)
 
 
