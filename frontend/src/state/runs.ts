@@ -2,7 +2,7 @@ import { computed, effect, signal } from '@preact/signals';
 import { resolveRunId } from '../model/run/link_errors';
 import type { GraphEntry, RunDetail, RunEntry, RunList } from '../model/wire/answers';
 import { runNames } from '../model/wire/names';
-import { chosenGraph, chosenRun, chosenWorker } from './page/choices';
+import { chosenGraph, chosenLayer, chosenRun, chosenStep, chosenTensor, chosenWorker } from './page/choices';
 import { api } from './provider';
 import { type Resource, resource } from './resource';
 
@@ -11,10 +11,18 @@ export const runList = signal<RunList | null>(null);
 
 export const runs = computed<RunEntry[]>(() => runList.value?.runs ?? []);
 
-/** The current run: the chosen one, by id or unique name; else the newest. */
+/** The newest run, in which something was selected: a run that starts meanwhile does not replace it. */
+const inspectedRun = signal<string | null>(null);
+
+/** The current run: the chosen one, by id or unique name; else the inspected one, else the newest. */
 export const runId = computed<string | null>(() => {
-  const chosen = chosenRun.value;
-  return chosen === null ? (runs.value[0]?.id ?? null) : resolveRunId(chosen, runs.value);
+  const wanted = chosenRun.value ?? runs.value.find((run) => run.id === inspectedRun.value)?.id ?? runs.value[0]?.id ?? null;
+  return wanted === null ? null : resolveRunId(wanted, runs.value);
+});
+
+effect(() => {
+  const isInspecting = [chosenTensor, chosenLayer, chosenStep].some((choice) => choice.value !== null);
+  inspectedRun.value = isInspecting ? runId.value : null;
 });
 
 export const runEntry = computed<RunEntry | null>(() => runs.value.find((run) => run.id === runId.value) ?? null);

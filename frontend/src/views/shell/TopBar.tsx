@@ -102,7 +102,7 @@ const isHealthy = (): boolean =>
 
 function summary(nonfinite: number, severe: number, expected: number): string {
   if (nonfinite > 0) return `${counted(nonfinite, 'NaN/Inf tensor')}`;
-  if (severe > 0) return counted(severe, 'severe finding');
+  if (severe > 0) return counted(severe, 'high finding');
   if (counting.value) return 'Counting NaN/Inf…';
   if (expected > 0) return 'NaN/Inf: expected only';
   if (nothingCaptured.value) return 'No tensor data (graph only)';
