@@ -6,6 +6,7 @@ pickled: the server trusts its own code, which reads the same dumps either way.
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -123,6 +124,8 @@ def _open(place: Place) -> RunIndex:
 
 def main() -> None:
     """Answers requests of the process that started this one."""
+    if hasattr(os, "nice"):  # not on Windows
+        os.nice(10)  # a page that opens meanwhile goes first
     runs = _Runs()
     hide_pandas()
 

@@ -43,8 +43,8 @@ export const overlay = resource(
   { cache: overlays },
 );
 
-/** Bytes to prefetch, some 40 MB: three steps on either side with 50,000 tensors each. */
-const AHEAD_TENSORS = 300_000;
+/** Bytes to prefetch, some 80 MB: six steps on either side with 50,000 tensors each, since a slower one is waited for. */
+const AHEAD_TENSORS = 600_000;
 const MOST_AHEAD = 8;
 
 /** Prefetches the steps around the current one; moving on cancels that. */
