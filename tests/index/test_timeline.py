@@ -165,6 +165,22 @@ def test_zeros_are_those_of_the_worst_tensor_that_is_computed(tmp_path):
     assert np.isnan(_row(timeline(log.runs[0], graph, "zero_share", opened=["net"]), "net/bias")).all()
 
 
+def test_random_bits_do_not_stretch_the_scale(tmp_path):
+    with DumpWriter(tmp_path, "r") as writer:
+        for step in range(3):
+            writer.log("net/dense:0", np.float32(step), step=step)
+            writer.log("shuffle/bits:0", np.int32(2**30 + step), step=step)
+        for step in range(3, 6):
+            writer.log("shuffle/bits:0", np.int32(2**30 + step), step=step)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    found = timeline(log.runs[0], "-", "max")
+    assert np.nanmax(found.value) == 2
+    assert (_row(found, "shuffle/bits", "health") == np.array([1] * 6)).all()
+    alone = timeline(log.runs[0], "-", "max", steps="3:")
+    assert np.nanmax(alone.value) == 2**30 + 5
+
+
 def test_a_bad_cell_is_the_first_that_is_bad_at_its_first_visit(tmp_path):
     with DumpWriter(tmp_path, "r") as writer:
         for step in range(2):

@@ -85,8 +85,9 @@ def timeline(
     """A statistic of the tensors below a scope, over the steps of a graph.
 
     A cell shows its worst tensor: the largest number, for `min` the smallest, for `mean` the furthest from 0.
-    Integers, and tensors whose number is the same at all steps, only count if there are no others: random
-    bits and the -1e38 of an attention's mask would hide all that happens. Its % zeros is that of
+    Integers, and tensors whose number is the same at all steps, only count in cells without others: random
+    bits and the -1e38 of an attention's mask would hide all that happens. Cells of integers have no number
+    unless all cells are. Its % zeros is that of
     floating point tensors of several elements that are computed: a mean over weights and inputs would hide a
     layer that dies.
 
@@ -242,8 +243,12 @@ def _choose_cells(
 def _cell_columns(catalog: Catalog, cell_candidates: Candidates, chosen: Array) -> dict[str, Any]:
     """Columns of the candidates that were chosen for the cells."""
     step, visit, tensor = (catalog.column(name, cell_candidates.row) for name in ("step", "visit", "tensor"))
+    value = _taken(cell_candidates.value, chosen, np.nan)
+    floating = _taken(_floating(catalog, cell_candidates.row), chosen, False)
+    if np.isfinite(value[floating]).any():  # random bits would stretch the scale of all rows
+        value[~floating] = np.nan
     return {
-        "value": _taken(cell_candidates.value, chosen, np.nan),
+        "value": value,
         "health": _taken(cell_candidates.health, chosen, 0).astype(np.uint8),
         "bad": _taken(cell_candidates.bad, chosen, 0),
         "step": _taken(step, chosen, -1).astype(np.float64),
