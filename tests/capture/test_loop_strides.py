@@ -11,9 +11,11 @@ import pytest
 import tensorflow as tf
 from dumped import Dumped
 
+from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.capture.instrument.tap_queues import LoopStride
 from tensortap.capture.tap import Tap
 from tensortap.capture.watching.watch import Watch
+from tensortap.index.logdir_index import LogIndex
 
 WATCHED = (0, 2, 4)
 
@@ -109,6 +111,27 @@ def test_the_condition_of_a_loop_that_raises_has_the_iterations_of_its_body(tmp_
     assert {step for step, _, _ in found} == {0, 1, 2}
     for _, visit, value in found:
         assert value == 1000 * visit
+
+
+def test_a_nan_of_a_skipped_iteration_is_not_ascribed_to_the_next_captured_one(tmp_path: Path) -> None:
+    @tf.function
+    def function(bad: Any) -> Any:
+        x = tf.constant(0.5)
+        for i in tf.range(20):
+            x = tf.sin(x, name="sine") + tf.math.log(tf.cast(i != bad, tf.float32)) * 0.0
+        return x
+
+    with Tap(tmp_path / "r", Watch(steps=1, visits=5)) as tap:
+        for step, bad in enumerate([-1, 5]):
+            with tap.step(step):
+                function(tf.constant(bad))
+    log = LogIndex(tmp_path)
+    log.refresh()
+    report = nan_report(log.runs[0])
+    assert report.step == 1
+    assert report.origins[0].node == "while/sine"
+    assert report.origins[0].verdict == "suspected"
+    assert any("Watch(visits=None)" in note for note in report.notes)
 
 
 def test_each_iteration_is_captured_where_a_watch_needs_it(tmp_path: Path) -> None:

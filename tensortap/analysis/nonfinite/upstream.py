@@ -27,7 +27,8 @@ class Source:
         slot: the tensor. position: at which input of the node (-1: what a called function returned).
         captured: whether the step holds it. bad: whether it was non-finite when the node ran.
         uncaptured: nodes between that compute something and were not captured (rows).
-        why: what an uncaptured source is: `constant`, `argument`, `variable`, `beyond` (too far away).
+        why: what an uncaptured source is: `constant`, `argument`, `variable`, `beyond` (too far away),
+            `iteration` (of a loop, skipped).
     """
 
     slot: Slot
@@ -101,7 +102,9 @@ class Upstream:
         row, slot = candidate.slot
         if candidate.slot in self.tensors.captured:
             bad = self.tensors.bad_at(candidate.slot, candidate.visit)
-            found.append(Source(candidate.slot, candidate.position, True, bad, candidate.uncaptured))
+            seen_then = bad or not self._skipped(candidate)
+            why, between = "" if seen_then else "iteration", candidate.uncaptured
+            found.append(Source(candidate.slot, candidate.position, seen_then, bad, between, why))
         elif not self.may_be_bad(row, slot):
             if self.graph.op_type[row] == "_Arg":  # labels, indices: the passed tensor may be captured
                 waiting.extend(w for w in self._passed(candidate) if (w.slot, w.visit) not in seen)
@@ -119,6 +122,13 @@ class Upstream:
                 found.append(
                     Source(candidate.slot, candidate.position, False, False, candidate.uncaptured, why)
                 )
+
+    def _skipped(self, candidate: _Candidate) -> bool:
+        """Whether the iteration of a loop that computed a tensor was not captured."""
+        slot, visit = candidate.slot, candidate.visit
+        if visit is None or not self.dataflow.in_a_loop(self.graph.function[slot[0]]):
+            return False
+        return self.tensors.snapshot(slot, visit).visit != visit
 
     def _inputs_of(self, candidate: _Candidate) -> Iterator[_Candidate]:
         """Inputs of an uncaptured tensor."""
