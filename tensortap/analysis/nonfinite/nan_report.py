@@ -272,7 +272,8 @@ def _capture_hint(flow: NonfiniteFlow, missing: list[str]) -> str:
             f"{text} They are inside a loop or branch that XLA compiles ({missing[0]}): set "
             "jit_compile=False to capture them."
         )
-    if any(row in flow.tensors.by_row for row in rows):  # at other iterations
+    sources = (source for bad in flow.bad.values() for source in bad.sources if source.why == "iteration")
+    if any(flow.tensors.name(source.slot) in missing for source in sources):
         return f"{text} The iteration before was skipped: capture all with Watch(visits=None)."
     return f"{text} Capture them: Watch(nodes={'|'.join(missing[:2])!r})."
 
