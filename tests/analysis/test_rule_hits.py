@@ -78,6 +78,7 @@ def test_one_of_several_losses_may_grow(tmp_path: Path) -> None:
     fed += [(GRADIENT.name, PUSH, step) for step in range(40)]
     (found,) = findings_of("LossNotDecreasing", synthetic_run(tmp_path, nodes, fed))
     assert (found.severity, found.tensor) == ("low", "loss:0")
+    assert found.text.startswith("The loss loss:0 grew")
 
 
 def test_a_scaled_loss_is_not_the_loss(tmp_path: Path) -> None:

@@ -131,8 +131,10 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
         grew = jumped or end - begin > (scatter if signed else min(scatter, abs(begin)))
         how = "grew" if grew else "fell little" if fell else "stayed"
         how = f"grew from {number_text(loss[0])} at the first step" if jumped else how
+        rivals = _has_rivals(view, tensor)
+        which = f"The loss {tensor.name}" if rivals else "The loss"
         text = (
-            f"The loss {how}: its median was {number_text(begin)} over the first third "
+            f"{which} {how}: its median was {number_text(begin)} over the first third "
             f"of the steps and is {number_beside(end, begin)} over the last."
         )
         if classes and not grew:
@@ -147,7 +149,7 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
         severity: Severity | None = None if grew or _clear(loss, third) else "low"
         if not grew and (len(steps) < _MIN_LOSSES or scattered or fell):
             severity = severity or "medium"
-        if _has_rivals(view, tensor):
+        if rivals:
             severity = "low"
         yield Hit.at(
             *(steps, len(steps), tensor, text),
