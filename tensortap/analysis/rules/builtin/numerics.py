@@ -93,6 +93,7 @@ def _origin(view: RunView, origin: Origin, *, alone: bool) -> Iterable[Hit]:
 @rule(
     "Float16Overflow",
     "numbers close to the limit of their dtype",
+    title="Close to overflow",
     thresholds={"float16": 65500.0, "headroom": 0.9},
     severity="high",
     source="float16: MindInsight; headroom: TorchLens",
