@@ -125,7 +125,9 @@ def test_a_run_whose_directory_was_removed_counts_what_it_loses(trained: Trained
 
 def test_every_trouble_is_reported_once(trained: Trained) -> None:
     said = [
-        line for line in trained.stderr.splitlines() if re.search("TapWarning.*(written|opened|gone)", line)
+        line
+        for line in trained.stderr.splitlines()
+        if re.search("TapWarning.*(written|opened|removed)", line)
     ]
     reported = {fault: sum(f"'{fault}'" in line for line in said) for fault in EVERY}
     assert reported == {fault: int(fault not in NO_LOSS) for fault in EVERY}, trained.stderr
