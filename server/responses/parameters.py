@@ -33,7 +33,7 @@ class Parameters:
         if not values or not values[0]:
             return None
         if len(values[0]) > MAX_TEXT:
-            raise BadRequestError(f"{name!r} is not valid.", f"The limit is {MAX_TEXT} characters.")
+            raise BadRequestError(f"{name!r} is too long.", f"The limit is {MAX_TEXT} characters.")
         return values[0]
 
     def required(self, name: str, example: str) -> str:

@@ -68,7 +68,7 @@ def _csv(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -
     _check_text(array)
     if array.ndim > 2:
         raise SelectionError(
-            f"CSV needs two dimensions; the selection has {array.ndim}.",
+            f"CSV has at most two dimensions; the selection has {array.ndim}.",
             "Select an index in the others, e.g. selection=0,0,:,:.",
         )
     text = io.StringIO(newline="")

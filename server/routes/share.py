@@ -103,7 +103,7 @@ def _check_size(run: RunIndex) -> None:
     size = directory_size(run.path)
     if size > MAX_BYTES:
         raise LimitError(
-            f"The run has {bytes_text(size)}; the page packs runs of up to {bytes_text(MAX_BYTES)}.",
+            f"The run is {bytes_text(size)}; the page exports runs of up to {bytes_text(MAX_BYTES)}.",
             "Run: tensortap export RUN --viewer --out run.tap.zip",
         )
 

@@ -82,7 +82,7 @@ class CaptureWarnings:
         name = short_function_name(function)
         self.warn(
             f"shadow {name}",
-            f"the function {name} is not captured: exact=True cannot run it twice: {why}",
+            f"the function {name} is not captured, as exact=True cannot run it twice: {why}",
             "It runs untapped. Remove exact=True to capture it in-graph.",
         )
 
@@ -103,7 +103,7 @@ class CaptureWarnings:
         name = short_function_name(function)
         self.warn(
             f"random {name}",
-            f"the function {name} is not captured: its seeded random ops have their own state "
+            f"the function {name} is not captured, as its seeded random ops have their own state "
             f"({nodes[0]}) and may already have run, so a copy would draw other numbers",
             "Create the tap and enter its first step before the function is traced, or use a "
             "tf.random.Generator or stateless random ops, as Keras layers do.",

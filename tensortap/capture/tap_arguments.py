@@ -82,12 +82,12 @@ def byte_count(argument: str, value: Any) -> int:
     """A number of bytes.
 
     Raises:
-        WatchError: it is negative, or no whole number.
+        WatchError: it is negative, or not an integer.
     """
     if not is_whole_number(value):
         raise WatchError(
             f"{argument}={value!r} is not a number of bytes.",
-            f"Use a whole number of at least 0, e.g. {argument}=512 << 20 for 512 MiB.",
+            f"Use an integer of at least 0, e.g. {argument}=512 << 20 for 512 MiB.",
         )
     return int(value)
 
@@ -164,12 +164,12 @@ def process_rank(value: Any) -> int | None:
     """The number of this process in a distributed job: the given one, else its launcher's, else None.
 
     Raises:
-        WatchError: it is negative, or no whole number.
+        WatchError: it is negative, or not an integer.
     """
     if value is None:
         return job_rank(os.environ)
     if not is_whole_number(value):
-        raise WatchError(f"rank={value!r} is not a process number.", "Use a whole number from 0, or None.")
+        raise WatchError(f"rank={value!r} is not a process number.", "Use an integer of at least 0, or None.")
     return int(value)
 
 

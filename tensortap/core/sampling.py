@@ -43,7 +43,7 @@ class Sample:
         if not _is_number(self.count) or not 1 <= self.count <= MAX_COUNT:
             raise InvalidValueError(
                 f"sample={self.count!r} is not a valid number of elements.",
-                "Use a whole number of at least 1.",
+                "Use an integer of at least 1.",
             )
         if self.how not in get_args(SamplingMethod):
             raise InvalidValueError(f"how={self.how!r} is unknown.", "Use 'even' or 'random'.")

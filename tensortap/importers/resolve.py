@@ -220,7 +220,7 @@ def print_notes(notes: list[str]) -> None:
         print(escaped(f"  {note}"), file=sys.stderr)
     if len(notes) > _SHOWN_NOTES:
         print(
-            f"  … and {counted(len(notes) - _SHOWN_NOTES, 'note')} more: see 'tensortap info'.",
+            f"  … and {counted(len(notes) - _SHOWN_NOTES, 'more note')}: see 'tensortap info'.",
             file=sys.stderr,
         )
 

@@ -177,7 +177,7 @@ class CompactedRows:
                 "shard": np.where(shard > NOT_KEPT, NOT_COPIED, shard),
             }
         except KeyError as error:
-            raise DamagedError(f"{part.rows.file} has a {error} that its part does not list.") from error
+            raise DamagedError(f"{part.rows.file} uses {error}, which its part does not list.") from error
 
 
 _NARROW = {*NARROW, *OWN_COLUMNS}

@@ -83,7 +83,7 @@ def test_a_run_that_an_earlier_job_closed_is_reported(tmp_path: Path) -> None:
 def test_what_is_no_step_session_or_function(tmp_path: Path) -> None:
     with Tap(tmp_path / "r", Watch(steps=[9])) as tap:
         for wrong in ("a", -1, 1.5):
-            with pytest.raises(WatchError, match="whole numbers"), tap.step(wrong):
+            with pytest.raises(WatchError, match="are integers"), tap.step(wrong):
                 pass
         for wrong in (None, "x"):
             with pytest.raises(WatchError, match="is not a session"):

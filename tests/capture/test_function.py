@@ -200,7 +200,7 @@ def test_taps_may_be_nested_and_used_by_two_owners(tmp_path: Path) -> None:
 def test_steps_must_make_sense(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r")
     for number in (-1, 1 << 63, 0.5):
-        with pytest.raises(WatchError, match="Steps are whole numbers from 0 to"), tap.step(number):  # type: ignore[arg-type]
+        with pytest.raises(WatchError, match="Steps are integers from 0 to"), tap.step(number):  # type: ignore[arg-type]
             pass
     tap.close()
     with pytest.raises(TapClosedError, match="closed"):

@@ -351,7 +351,7 @@ def test_a_function_that_has_drawn_before_is_left_alone(tmp_path: Path) -> None:
     begun = [float(function())]
     with (
         Tap(tmp_path / "r", Watch(steps=1)) as tap,
-        pytest.warns(TapWarning, match="is not captured: its seeded random"),
+        pytest.warns(TapWarning, match="is not captured, as its seeded random"),
     ):
         for _ in range(3):
             with tap.step():

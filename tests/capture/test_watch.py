@@ -226,7 +226,7 @@ def test_a_callable_is_no_json(argument: str) -> None:
         ('{"rules": []}', "It has no rules"),
         ('{"rules": [{"node": "x"}]}', "In rule 1: 'node' is unknown.*nodes, layers"),
         ('[{}, {"nodes": "("}]', r"In rule 2: nodes='\(' is not a regular expression"),
-        ('{"nodes": 3}', "In rule 1: nodes=3 is not text"),
+        ('{"nodes": 3}', "In rule 1: nodes=3 is not a string"),
         ('{"steps": {"evry": 3}}', "In rule 1: Invalid step selection steps="),
         ('{"steps": {"range": ["a"]}}', "In rule 1: "),
         ('{"steps": {"every": 0}}', "In rule 1: every.0. has an invalid interval"),

@@ -106,7 +106,7 @@ def test_csv_holds_no_control_characters() -> None:
 
 
 def test_csv_of_three_dimensions_is_refused() -> None:
-    with pytest.raises(SelectionError, match="CSV needs two dimensions; the selection has 3"):
+    with pytest.raises(SelectionError, match="CSV has at most two dimensions; the selection has 3"):
         encode("csv", np.zeros((2, 2, 2)))
 
 

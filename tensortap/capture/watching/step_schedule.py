@@ -31,7 +31,7 @@ class every:  # noqa: N801  reads as a word: Watch(steps=every(100))
     def __post_init__(self) -> None:
         if not isinstance(self.interval, Integral) or self.interval < 1:
             raise WatchError(
-                f"every({self.interval!r}) has an invalid interval.", "Use a whole number of at least 1."
+                f"every({self.interval!r}) has an invalid interval.", "Use an integer of at least 1."
             )
         if not isinstance(self.start, Integral) or self.start < 0:
             raise WatchError(
@@ -65,7 +65,7 @@ class log_spaced:  # noqa: N801  as every
         ```
 
     Raises:
-        WatchError: `per_decade` is not a whole number from 1 to 1000.
+        WatchError: `per_decade` is not an integer from 1 to 1000.
     """
 
     per_decade: int = 10
@@ -73,7 +73,7 @@ class log_spaced:  # noqa: N801  as every
     def __post_init__(self) -> None:
         if not isinstance(self.per_decade, Integral) or not 1 <= self.per_decade <= 1000:
             raise WatchError(
-                f"log_spaced({self.per_decade!r}) has no steps.", "Use a whole number from 1 to 1000."
+                f"log_spaced({self.per_decade!r}) has no steps.", "Use an integer from 1 to 1000."
             )
 
     def __call__(self, step: int) -> bool:

@@ -347,7 +347,7 @@ def _watch_of_json(rule: Rule, step: int) -> Watch:
     given: dict[str, Any] = {}
     for name, value in rule.items():
         if name in _TEXT_KEYS and not isinstance(value, str):
-            raise WatchError(f"{name}={value!r} is not text.", _JSON_HINT)
+            raise WatchError(f"{name}={value!r} is not a string.", _JSON_HINT)
         if name == "steps":
             value = _steps_of_json(value, step)
         elif name == "sample":
@@ -456,8 +456,8 @@ def _check_visits(visits: Any) -> None:
         not isinstance(visits, Integral) or isinstance(visits, bool) or int(visits) < 2
     ):
         raise WatchError(
-            f"visits={visits!r} is not a number of iterations.",
-            "Use a whole number from 2 (the first and the last), or None for all.",
+            f"visits={visits!r} is not a valid number of iterations.",
+            "Use an integer of at least 2 (the first and the last), or None for all.",
         )
 
 
@@ -467,7 +467,9 @@ def _check_sizes(low: Any, high: Any) -> bool:
         if value is not None and (
             not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 0
         ):
-            raise WatchError(f"{name}={value!r} is not a number of elements.", "Use a whole number from 0.")
+            raise WatchError(
+                f"{name}={value!r} is not a number of elements.", "Use an integer of at least 0."
+            )
     if low is not None and high is not None and low > high:
         raise WatchError(f"min_size={low} is above max_size={high}.", "Swap them.")
     return low is not None or high is not None

@@ -54,7 +54,9 @@ def encode_event(record: Mapping[str, Any]) -> bytes:
     # What no UTF-8 can hold becomes the text of its escape, as everywhere in a dump.
     rest = _SURROGATE.sub(_escape, text[1:]).encode()
     if not record or len(rest) + _START >= MAX_LINE:
-        raise InvalidValueError(f"An event of {len(rest)} bytes is not valid.", f"At most {MAX_LINE}.")
+        raise InvalidValueError(
+            f"An event of {len(rest)} bytes is not valid.", f"The limit is {MAX_LINE} bytes."
+        )
     return _HEAD + b"%08x" % google_crc32c.value(rest) + b'", ' + rest + b"\n"
 
 

@@ -92,13 +92,13 @@ def read_frame(file: FileReader, offset: int, max_body: int = MAX_BODY) -> Frame
     length = _metadata_length(head)
     start = file.read(offset, 8 + length)
     if len(start) < 8 + length:
-        raise DamagedError("A message is cut short.")
+        raise DamagedError("A message is truncated.")
     message = parse_message(start[8:])
     if not 0 <= message.body_length <= max_body or message.body_length % 8:
         raise DamagedError("A message claims an impossible length.")
     crc_at, schema_crc = _find_commit(start)
     if offset + len(start) + message.body_length > file.size:
-        raise DamagedError("A message is cut short.")
+        raise DamagedError("A message is truncated.")
     data = file.read_exactly(offset, len(start) + message.body_length)
     patched = bytearray(data)
     patched[crc_at : crc_at + 8] = b"00000000"
@@ -117,7 +117,7 @@ class WrongChecksumError(DamagedError):
 
 def _metadata_length(head: bytes) -> int:
     if len(head) < 8:
-        raise DamagedError("A message is cut short.")
+        raise DamagedError("A message is truncated.")
     mark, length = struct.unpack("<II", head)
     if mark != 0xFFFFFFFF or length % 8 or not 0 < length <= MAX_METADATA:
         raise DamagedError("Bytes that are not a message.")
@@ -129,11 +129,11 @@ def read_schema_message(file: FileReader, limit: int = MAX_METADATA) -> bytes:
     """The bytes of the schema message a file begins with; not checked but for its length.
 
     Raises:
-        DamagedError: it is cut short or is invalid.
+        DamagedError: it is truncated or is invalid.
     """
     head = file.read(0, 8)
     if len(head) < 8:
-        raise DamagedError("The schema is cut short.")
+        raise DamagedError("The schema is truncated.")
     mark, length = struct.unpack("<II", head)
     if mark != 0xFFFFFFFF or length % 8 or not 0 < length <= limit:
         raise DamagedError("The file does not start with a schema.")

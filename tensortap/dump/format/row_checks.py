@@ -149,7 +149,7 @@ def check_summary(summary: Summary) -> Summary:
     check_text("dtype", summary.dtype)
     if len(summary.shape) > MAX_RANK:
         raise InvalidValueError(
-            f"A shape of {len(summary.shape)} extents is not valid.", f"Use at most {MAX_RANK}."
+            f"A shape of {len(summary.shape)} dimensions is not valid.", f"Use at most {MAX_RANK}."
         )
     for extent in summary.shape:
         whole_number("An extent of the shape", extent, 63)
@@ -173,7 +173,7 @@ def _check_histogram(histogram: Histogram) -> None:
     half = BUCKETS // 2
     whole = ids.dtype.kind in "iu" and counts.dtype.kind in "iu" and ids.ndim == counts.ndim == 1
     if not whole or len(ids) != len(counts):
-        raise InvalidValueError("A histogram needs a count for each bucket; both are whole numbers.")
+        raise InvalidValueError("A histogram needs a count for each bucket; both are integers.")
     possible = (ids >= 0) & (ids < BUCKETS) & (ids % half != half - 1)
     if not np.all(possible) or not np.all(np.diff(ids.astype(np.int64)) > 0) or not np.all(counts > 0):
         raise InvalidValueError(

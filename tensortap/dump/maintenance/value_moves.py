@@ -95,7 +95,7 @@ class _Move:
                 for commit in commits:
                     self._write(commit)
                 if tail.position.schema not in (None, *KNOWN_STATISTICS):
-                    raise DamagedError(f"{self._worker} was written by a newer version.")
+                    raise DamagedError(f"{self._worker} was written by a newer version. Upgrade tensortap.")
             self._end_file()
             self._values.seal()
         finally:

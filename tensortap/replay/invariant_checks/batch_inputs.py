@@ -76,7 +76,7 @@ class BatchInputs:
         if not any_differs:
             raise NotFoundError(
                 "All samples of this batch are identical, so exchanging them has no effect.",
-                "Record a step with different samples (for causal: in the second half of the sequence).",
+                "Record a step whose samples differ (for causal: in the second half of the sequence).",
             )
         return ExchangedInputs(tuple(found), tuple(unchanged))
 

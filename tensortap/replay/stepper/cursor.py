@@ -112,7 +112,7 @@ class Stepper:
             return self._rows[found[0]]
         if found:
             shown = ", ".join(found[:8])
-            raise SelectionError(f"{len(found)} nodes fit {node!r}.", f"Be more specific: {shown}.")
+            raise SelectionError(f"{len(found)} nodes match {node!r}.", f"Be more specific: {shown}.")
         near = ", ".join(difflib.get_close_matches(node, list(self._rows), 3, 0.4))
         raise NotFoundError(f"No node {node!r}.", f"Similar names: {near}." if near else "")
 

@@ -89,8 +89,8 @@ describe('decodeColumns', () => {
     ['not columns', new TextEncoder().encode('<!doctype html>').buffer, /not columns/],
     ['empty', new ArrayBuffer(0), /not columns/],
     ['a later format', encode([], {}, 'TTCOLS02'), /TTCOLS02/],
-    ['a cut header', whole.slice(0, 20), /header is cut/],
-    ['cut data', whole.slice(0, whole.byteLength - 8), /"f" is cut/],
+    ['a cut header', whole.slice(0, 20), /header is truncated/],
+    ['cut data', whole.slice(0, whole.byteLength - 8), /"f" is truncated/],
     ['an unknown type', encode([{ name: 'x', type: 'i128', data: [new Uint8Array(8)], count: 1 }]), /unknown type i128/],
   ])('says what is wrong with %s', (_, buffer, message) => {
     expect(() => decodeColumns(buffer as ArrayBuffer)).toThrow(message);

@@ -144,7 +144,7 @@ export function decodeColumns(buffer: ArrayBuffer): Columns {
   if (magic !== MAGIC) throw new ColumnsError(`these columns are of format ${magic}, this page reads ${MAGIC}; reload the page`);
   const headerLength = new DataView(buffer).getUint32(MAGIC.length, true);
   const dataAt = HEADER_AT + headerLength;
-  if (dataAt > buffer.byteLength) throw new ColumnsError('the header is cut short; fetch the answer again');
+  if (dataAt > buffer.byteLength) throw new ColumnsError('the header is truncated; fetch the answer again');
   const header = parseHeader(decode(new Uint8Array(buffer, HEADER_AT, headerLength)));
   const columns = new Map(header.columns.map((column) => [column.name, read(buffer, dataAt, column)]));
   return new Columns(header.meta, columns);
@@ -162,7 +162,7 @@ function read(buffer: ArrayBuffer, dataAt: number, column: ColumnHeader): Column
   const { type, count } = column;
   const slice = (offset: number, length: number): [ArrayBuffer, number] => {
     if (!(offset >= 0 && dataAt + offset + length <= buffer.byteLength))
-      throw new ColumnsError(`column "${column.name}" is cut short; fetch the answer again`);
+      throw new ColumnsError(`column "${column.name}" is truncated; fetch the answer again`);
     return [buffer, dataAt + offset];
   };
   if (type === 'i32') return new Int32Array(...slice(column.offset, count * 4), count);

@@ -97,7 +97,7 @@ function readValues(view: DataView, offset: number, kind: string, count: number)
   if (Number.isNaN(itemsize)) throw new NpyError(`elements of type '${kind}' cannot be shown`);
   const available = view.byteLength - offset;
   if (available < count * itemsize) {
-    throw new NpyError(`the .npy file is cut short: ${available} of ${count * itemsize} bytes arrived`);
+    throw new NpyError(`the .npy file is truncated: ${available} of ${count * itemsize} bytes arrived`);
   }
   if (text) return readText(view, offset, count, itemsize, text[1] === 'U');
   if (kind === 'f2') return decodeHalf(view, offset, count);

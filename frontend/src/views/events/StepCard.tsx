@@ -46,7 +46,7 @@ function BatchCard({ entry, several }: { entry: StepBatch; several: boolean }) {
         {files.length > 0 && (
           <>
             {' '}
-            out of <b class="num">{formatCount(files.length)}</b> {files.length === 1 ? 'file' : 'files'}
+            from <b class="num">{formatCount(files.length)}</b> {files.length === 1 ? 'file' : 'files'}
           </>
         )}
         {several && <span class="faint"> · worker {entry.worker}</span>}

@@ -144,7 +144,7 @@ export function LogSwitch() {
       onChange={() => {
         historyLog.value = !historyLog.value;
       }}
-      title="Logarithmic axes, on both sides of zero"
+      title="Symmetric logarithmic axes (symlog)"
     />
   );
 }

@@ -99,7 +99,7 @@ function CompareRows({ tensor, close }: { tensor: string; close: () => void }) {
   return (
     <div class="menu">
       <button type="button" class="menu-row" onClick={go(null, step.value)} data-testid="compare-step">
-        Keep step {step.value} beside the current step
+        Pin step {step.value}
       </button>
       {others.map(({ id }) => (
         <button type="button" class="menu-row" key={id} onClick={go(id, null)} data-testid="compare-run">

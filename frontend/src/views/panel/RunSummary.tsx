@@ -159,7 +159,7 @@ function StepSection() {
       {batchSteps.value > 0 && (
         <p>
           {count === 0 ? 'Sample IDs not recorded.' : `Batch: ${counted(count, 'sample')}`}
-          {count > 0 && files.size > 0 && ` out of ${formatCount(files.size)} ${files.size === 1 ? 'file' : 'files'}`}
+          {count > 0 && files.size > 0 && ` from ${formatCount(files.size)} ${files.size === 1 ? 'file' : 'files'}`}
         </p>
       )}
       <button type="button" class="button small" onClick={showEvents}>

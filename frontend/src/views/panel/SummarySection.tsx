@@ -45,7 +45,7 @@ export function SummaryCard({ row, histogram, onHistogram }: SummaryCardProps) {
         <b class="num">{shapeText(row, ' × ')}</b>
         {row.sample && (
           <span class="chip" title={`${formatCount(Math.min(row.sample.count, row.size))} elements stored, ${sampleText(row.sample)}`}>
-            sample kept
+            sample stored
           </span>
         )}
         <span class="grow" />

@@ -34,7 +34,7 @@ const DISPLAYS = [
   { value: 'histograms', label: 'Histograms' },
 ] as const;
 
-const CONDITION_HELP = `E.g. NaN, zeros > 90%, size > 10k, or abs_max > 1e3 and op == 'Relu'. Numbers: ${CONDITION_FIELDS.join(', ')}. Texts: ${TEXT_FIELDS.join(', ')}.`;
+const CONDITION_HELP = `E.g. NaN, zeros > 90%, size > 10k, or abs_max > 1e3 and op == 'Relu'. Numeric fields: ${CONDITION_FIELDS.join(', ')}. Text fields: ${TEXT_FIELDS.join(', ')}.`;
 
 /** Quick filters: conditions that are added to the typed one by `and`. */
 const CHIPS = [

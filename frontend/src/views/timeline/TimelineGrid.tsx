@@ -212,7 +212,7 @@ function CellTip({ timeline, cell, width, height, top }: CellTipProps) {
   const seen = timeline.tensor.at(at) !== '';
   // Among finite tensors none is worse if only health is shown.
   const named = seen && (timelineStatistic.value !== null || (timeline.bad[at] as number) > 0);
-  const steps = first === last ? `step ${first}` : `steps ${first}–${last}${named ? `, here of step ${step}` : ''}`;
+  const steps = first === last ? `step ${first}` : `steps ${first}–${last}${named ? `, value from step ${step}` : ''}`;
   const facts = [steps, visit > 0 ? `iteration ${visit}` : '', ...numbers(timeline, at)];
   const left = Math.max(0, Math.min(cell.x + 14, width - WIDTH));
   const below = cell.y + 76 < height;

@@ -24,8 +24,8 @@ export function ComputeOffer() {
   if (!replayAllowed.value) {
     return (
       <p class="faint" data-testid="compute-not-allowed">
-        Step {at.step} was recorded: <code>tensortap serve LOGDIR --allow-replay</code> computes it here, <code>tensortap replay</code> in a
-        terminal.
+        Step {at.step} was recorded. To compute this value, use <code>tensortap serve LOGDIR --allow-replay</code>, or{' '}
+        <code>tensortap replay</code> in a terminal.
       </p>
     );
   }

@@ -33,7 +33,7 @@ _TURNS = 2  # times as long as any stretch of zeros before: longer than it takes
     thresholds={"steps_share": MOSTLY, "last_steps": 5},
     severity="high",
     source="tensortap: exact zeros, followed back through the graph",
-    help="Look where the zeros start: a dead or saturated activation, a mask, or a dtype that is too narrow.",
+    help="Find where the zeros start: a dead or saturated activation, a mask, or a dtype that is too narrow.",
     next_look="Check the tensor where the zeros start, and its inputs.",
 )
 def dead_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:

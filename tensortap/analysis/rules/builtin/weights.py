@@ -207,7 +207,7 @@ def _first_and_last_value(view: RunView, same: Stretch) -> list[Array]:
     title="All zeros",
     thresholds={"zeros": 1.0, "steps": 3},
     source="SageMaker Debugger",
-    help="Look where the zeros start: a dead activation, a mask, a disconnected branch, or an initializer.",
+    help="Find where the zeros start: a dead activation, a mask, a disconnected branch, or an initializer.",
     next_look="Check the list of variables with zero gradient for the cause.",
 )
 def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
