@@ -30,7 +30,7 @@ from tensortap.dump.write.writer import DumpWriter
         ({"wait_seconds": math.inf}, "wait_seconds=inf is not a valid wait time"),
         ({"close_seconds": -1}, "close_seconds=-1 is not a valid wait time"),
         ({"close_seconds": math.nan}, "close_seconds=nan"),
-        ({"rank": "a"}, "rank='a' is not a process number.*from 0"),
+        ({"rank": "a"}, "rank='a' is not a process number.*at least 0"),
         ({"rank": -1}, "rank=-1"),
         ({"rank": True}, "rank=True"),
         ({"budget": 3}, "budget=3 is not a share of a step's time.*budget=0.03"),
