@@ -1,7 +1,7 @@
 """Keeps the memory of a server's process under a limit, whatever the size and number of its runs.
 
 Most of a run is mapped from its saved index, and what has been read of it counts as memory of the process
-until it is released. Then come caches, which are made again. A thread looks; requests need not.
+until it is released. Then caches are emptied, which are filled again. A thread checks the memory regularly.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from tensortap.index.cache.container import release_pages
 
 DEFAULT_BYTES = 1_000_000_000
 # Parts of the limit: from the first on, pages of saved indices are released, from the second on, caches too.
-# What is beyond is for the answers being made.
+# The rest is for the answers being computed.
 RELEASE_FROM, DROP_FROM = 0.4, 0.7
-_INTERVAL = 0.05  # s between looks; pages come at some 2 GB/s
+_INTERVAL = 0.05  # s between checks; pages come at some 2 GB/s
 _STATM = Path("/proc/self/statm")
 
 
@@ -33,7 +33,7 @@ class MemoryLimit:
     """Releases memory of this process as it nears `limit` bytes.
 
     Args:
-        drop: functions that empty caches. trim: gives what was freed back to the system.
+        drop: functions that empty caches. trim: returns freed memory to the system.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class MemoryLimit:
         self._ended = threading.Event()
 
     def start(self) -> None:
-        """Looks from now on, until `close`; nothing where the system does not report memory."""
+        """Starts the checks, until `close`; does nothing where the system does not report memory."""
         if self._resident():
             threading.Thread(target=self._run, name="tensortap-memory", daemon=True).start()
 
@@ -56,7 +56,7 @@ class MemoryLimit:
         self._ended.set()
 
     def check(self) -> None:
-        """Releases what is needed."""
+        """Releases memory if the limit is near."""
         used = self._resident() / self._limit
         if used > RELEASE_FROM:
             release_pages()

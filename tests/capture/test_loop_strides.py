@@ -139,6 +139,13 @@ def test_each_iteration_is_captured_where_a_watch_needs_it(tmp_path: Path) -> No
     assert visits(Dumped(tmp_path / "r"), 2, "while/sine:0") == list(range(20))
 
 
+def test_the_first_and_the_last_iteration_are_captured_of_two(tmp_path: Path) -> None:
+    lengths = [20] * 3
+    assert run(branching, lengths, tmp_path / "r", visits=2) == run(branching, lengths, None)
+    dumped = Dumped(tmp_path / "r")
+    assert visits(dumped, 2, "while/sine:0") == visits(dumped, 0, "while/sine:0") == [0, 19]
+
+
 def test_nested_loops_are_captured_as_before(tmp_path: Path) -> None:
     def nested(x: Any, count: Any) -> Any:
         for _ in tf.range(count):
@@ -152,18 +159,19 @@ def test_nested_loops_are_captured_as_before(tmp_path: Path) -> None:
     assert visits(dumped, 0, name) == visits(dumped, 2, name)
 
 
+@pytest.mark.parametrize("budget", [2, 3, 8])
 @pytest.mark.parametrize("length", range(1, 70))
-def test_the_runs_of_a_stride(length: int) -> None:
-    stride = LoopStride(f"stride_{length}")
+def test_the_runs_of_a_stride(length: int, budget: int) -> None:
+    stride = LoopStride(f"stride_{length}_{budget}")
     stride.open()
-    stride.begin(8)
+    stride.begin(budget)
     assert stride.captures_all
     stride.counter._set(length)
     stride.end()
-    stride.begin(8)
+    stride.begin(budget)
     interval = stride._plan[0]
     runs = [number for number in range(length) if number % interval == 0 or number == length - 1]
     assert [stride.iteration(run) for run in range(len(runs))] == runs
-    assert len(runs) <= 8 or interval == 1
+    assert len(runs) <= budget or interval == 1
     assert stride.iteration(len(runs)) >= length
     stride.destroy()

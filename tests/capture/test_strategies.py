@@ -167,7 +167,7 @@ def test_two_workers_write_side_by_side(tmp_path: Path) -> None:
 
     run = tensortap.open(tmp_path).runs["r"]
     assert sorted(worker.rank for worker in run.workers) == [0, 1]
-    (graph,) = run.graphs  # of both: the task of their devices is left out
+    (graph,) = run.graphs  # of both: their devices are named without the task
     assert len(graph.workers) == 2
     grid = run.by_worker("total")
     assert (grid.rank, grid.differing.tolist()) == ([0, 1], [0, 0])

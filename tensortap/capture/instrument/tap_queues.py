@@ -155,12 +155,17 @@ class LoopStride:
         self.counter.destroy()
 
     def begin(self, visits: int | None) -> None:
-        """Chooses the iterations that the next call captures: at most `visits`, if the loop is as long as
-        before; None: all."""
-        interval = 1
-        while visits is not None and -(-self._expected // interval) + 2 * (interval > 1) > visits:
-            interval *= 2
-        self._change(interval, -1 if interval == 1 else self._expected - 1)
+        """Chooses the iterations that the next call captures: the first, the last, and others between them.
+
+        At most `visits` if the loop is as long as before; None: all.
+        """
+        length, interval = self._expected, 1
+        if visits is not None and length > visits:
+            interval = 2
+            # Besides every k-th iteration, the last one and the end of the condition are captured.
+            while interval < length and -(-length // interval) + 2 > visits:
+                interval *= 2
+        self._change(interval, -1 if interval == 1 else length - 1)
 
     def turn_off(self) -> None:
         """The next call captures nothing."""
