@@ -27,6 +27,7 @@ class Deaf(ReplayProcess):
     def __init__(self) -> None:
         super().__init__()
         self.go_on = threading.Event()
+        self.computes = threading.Event()
 
     def compute(
         self,
@@ -34,6 +35,7 @@ class Deaf(ReplayProcess):
         cancellation: Cancellation | None = None,
         advance: Advance = ignore_advance,
     ) -> StepperAnswer:
+        self.computes.set()
         assert self.go_on.wait(30)
         with DumpWriter(request.logdir, request.run) as writer:
             graph = writer.graph(Graph("g", [Node("x", "Relu", output_dtypes=["float32"])]))
@@ -79,6 +81,7 @@ def test_who_asks_and_cancels_again_and_again_leaves_nothing(replays: ReplayJobs
     """GIVEN a computation that goes on though it was cancelled WHEN others are asked for and cancelled THEN
     they hold no thread, and its folder is left alone."""
     first = replays.compute("run", RECORDING)
+    assert process.computes.wait(30)  # a job that still waits would end at once
     folder = replays._folder / f"computed-{first.number}"
     folder.mkdir()
     assert replays.cancel("run") == 1
