@@ -17,6 +17,7 @@ from .capture_warnings import CaptureWarnings
 from .instrument.tapped_function import TapValues
 from .pipeline.messages import CapturedTensor, GraphHandle
 from .pipeline.visit_budget import VisitBudget
+from .place_selection import StepVisits
 from .recording.pending_recordings import TensorHashes
 from .recording.run_recordings import StepRecording
 from .tap_state import TapState
@@ -85,7 +86,7 @@ class Step:
         recordings = None if self._is_extra else state.recordings
         self.records = recordings is not None and recordings.wants(self.numbers)
         self.ended = self.end_lost = self.stops_fit = False
-        self._visits = state.visits_at(self.numbers.start) if self.active else {}
+        self._visits = state.visits_at(self.numbers.start) if self.active else StepVisits()
         self._recording: StepRecording | None = None  # of the call that runs
         self._called = False  # whether a function was called that might be recorded
         self._graphs: dict[str, GraphHandle] = {}  # by function, of its captured tensors
@@ -164,24 +165,16 @@ class Step:
 
     def _take(self, traced: TracedRoot, values: TapValues, way: CaptureMode) -> None:
         selection = self._state.watches.select(traced, self.watched)
-        visits = self._visits[traced.root]
+        visits = self._visits.of(traced)
         graph = self._state.graph_of(traced, way)
         if self._recording is not None:
             self._recording.way = way
         tensors: deque[CapturedTensor] = deque()
         for places, arrays, skipped, _ in values:
             if arrays is None:
-                visits.update(dict.fromkeys(places, skipped))  # adds to the counts
+                selection.skip(visits, places, skipped)
                 continue
-            caught: list[CapturedTensor] = []
-            for place, array in zip(places, arrays, strict=True):  # thousands in a step: bounded
-                chosen = selection.get(place)
-                if chosen is not None:
-                    visit = visits.get(place, 0) + skipped
-                    visits[place] = visit + 1
-                    handling = chosen.handling or chosen.handle(array.size)
-                    if handling is not None:
-                        caught.append(CapturedTensor(chosen.candidate, visit, array, handling))
+            caught = selection.take(visits, places, arrays, skipped)
             if caught:
                 self._graphs[traced.root] = graph
                 if self._recording is not None:
@@ -214,7 +207,7 @@ class Step:
             key: identifies a kind of run; visits of one kind are counted through the step.
             groups: the selected tensors, with their values by visit; None for a visit without a value.
         """
-        visits = self._visits[key]
+        visits = self._visits.runs[key]
         tensors: deque[CapturedTensor] = deque()
         for selection, values in groups:
             for tensor, chosen in selection.items():
@@ -265,11 +258,10 @@ class Step:
 
     def _count_visits_from(self, traced: TracedRoot) -> None:
         """Renumbers visits: recordings count them within a call, steps across calls."""
-        visits = self._visits[traced.root]
-        if visits and self._recording is not None:
+        visits = self._visits.of(traced)
+        if visits.any() and self._recording is not None:
             selection = self._state.watches.select(traced, self.watched)
-            names = {selection[place].candidate.name: n for place, n in visits.items() if place in selection}
-            self._recording.hashes = TensorHashes(names)
+            self._recording.hashes = TensorHashes(selection.visits_by_name(visits))
 
     @property
     def possible_watches(self) -> Sequence[Watch]:

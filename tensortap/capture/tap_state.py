@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import Counter, defaultdict, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,17 +21,17 @@ from .capture_warnings import CaptureWarnings, OneTimeWarnings, print_line
 from .pipeline.batch_writer import SNAPSHOT_LOSSES
 from .pipeline.messages import CapturedTensor, Event, GraphHandle, StepEntry, TensorBatch, held_bytes
 from .pipeline.writer_thread import WriterThread
+from .place_selection import StepVisits
 from .recording.run_recordings import RECORDING_LOSSES, RunRecordings
 from .tap_watches import TapWatches
 from .tracing.call_links import CallLinks
-from .tracing.traced_function import Place, TracedRoot
+from .tracing.traced_function import TracedRoot
 from .triggers.trigger_control import TriggerControl
 from .watching.step_budget import StepBudget
 from .watching.watch import Watch
 from .watching.watch_file import WatchFile
 
 _MAX_LINKS = 1000  # kinds of steps, by what their calls pass to one another
-Visits = Counter[Place]
 
 
 class StepNumbers:
@@ -116,8 +116,8 @@ class TapState:
         self.samples = BatchSamples(warnings)
         self.numbers = StepNumbers()
         self._graphs: dict[tuple[str, CaptureMode], GraphHandle] = {}
-        # Visits so far at the latest step, by root function: a step that is entered twice continues counting.
-        self._visits: tuple[int, defaultdict[str, Visits]] = -1, defaultdict(Counter)
+        # Visits so far at the latest step: a step that is entered twice continues counting.
+        self._visits = -1, StepVisits()
         self._step_links = -1, CallLinks()
         self._links: Any = None  # data flow between the calls of the last step
         self._known_links: dict[Any, int] = {}  # what calls pass to one another -> the step that noted it
@@ -129,10 +129,10 @@ class TapState:
 
     # Of steps and functions
 
-    def visits_at(self, step: int) -> defaultdict[str, Visits]:
-        """Visits at a step so far, by root function."""
+    def visits_at(self, step: int) -> StepVisits:
+        """Visits at a step so far."""
         if step != self._visits[0]:
-            self._visits = step, defaultdict(Counter)
+            self._visits = step, StepVisits()
         return self._visits[1]
 
     def graph_of(self, traced: TracedRoot, way: CaptureMode) -> GraphHandle:

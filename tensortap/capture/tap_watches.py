@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from .capture_warnings import CaptureWarnings, OneTimeWarnings, PutEvent, print_line
+from .place_selection import PlaceSelection
 from .tracing.candidate import Kind
-from .tracing.traced_function import Place, TracedRoot
+from .tracing.traced_function import TracedRoot
 from .triggers.trigger_control import TriggerControl
-from .watching.selection import Selected, StepWatches
+from .watching.selection import StepWatches
 from .watching.step_budget import StepBudget
 from .watching.watch import Watch, shown_rules
 from .watching.watch_file import WatchFile, watch_facts
-
-Selection = dict[Place, Selected]
 
 
 class TapWatches:
@@ -45,7 +44,7 @@ class TapWatches:
         self._triggers = triggers
         self._budget = budget
         self._step_watches: dict[tuple[tuple[Watch, ...], ...], StepWatches] = {}
-        self._selections: dict[tuple[str, StepWatches], Selection] = {}
+        self._selections: dict[tuple[str, StepWatches], PlaceSelection] = {}
         self._unselected: dict[str, set[Kind]] = {}  # kinds by function without selected tensors
         self._any_selected = False  # outside functions
         self._ran = range(0)  # from the first to the last step that ran
@@ -77,11 +76,11 @@ class TapWatches:
         more = () if self._triggers is None else self._triggers.possible_watches(self.current)
         return tuple(dict.fromkeys((*self.current, *more)))
 
-    def select(self, traced: TracedRoot, watches: StepWatches) -> Selection:
+    def select(self, traced: TracedRoot, watches: StepWatches) -> PlaceSelection:
         """The tensors of a function that watches select, by place."""
         key = traced.root, watches
         if key not in self._selections:
-            self._selections[key] = dict(_select(traced, watches))
+            self._selections[key] = PlaceSelection(traced, watches)
         return self._selections[key]
 
     def note_selected(self) -> None:
@@ -137,10 +136,3 @@ class TapWatches:
     def _note_watches(self, step: int, source: str) -> None:
         facts = watch_facts(self.current, shown_rules(self.current), source=source)
         self._put_event(step, "watch", facts)
-
-
-def _select(traced: TracedRoot, watches: StepWatches) -> Iterator[tuple[Place, Selected]]:
-    for place, candidate in traced.candidates.items():
-        selected = watches.select(candidate)
-        if selected is not None:
-            yield place, selected

@@ -178,12 +178,13 @@ def copied_node(node: NodeDef) -> NodeDef:
     return copy
 
 
-def new_function(name: str, dtypes: Sequence[Any]) -> FunctionDef:
-    """An empty definition with an argument for each of some dtypes, named `argument_0` and so on."""
+def new_function(name: str, types: Sequence[int]) -> FunctionDef:
+    """An empty definition with an argument for each of some types (their numbers), named `argument_0` and so
+    on."""
     made = function_pb2.FunctionDef()
     made.signature.name = name
-    for number, dtype in enumerate(dtypes):
-        made.signature.input_arg.add(name=f"argument_{number}", type=dtype.as_datatype_enum)
+    for number, type_number in enumerate(types):
+        made.signature.input_arg.add(name=f"argument_{number}", type=type_number)
     return made
 
 
@@ -424,9 +425,9 @@ def queue_size(queue: Any) -> int:
     return int(gen_data_flow_ops.queue_size_v2(queue))
 
 
-def dequeue(queue: Any, dtypes: Sequence[Any]) -> list[Any]:
-    """One entry: a tensor per dtype."""
-    return list(gen_data_flow_ops.queue_dequeue_v2(queue, list(dtypes)))
+def dequeue(queue: Any, types: Sequence[int]) -> list[Any]:
+    """One entry: a tensor for each type. Numbers, as TensorFlow would ask each `tf.DType` for its own."""
+    return list(gen_data_flow_ops.queue_dequeue_v2(queue, list(types)))
 
 
 def destroy_queue(queue: Any) -> None:
@@ -441,7 +442,7 @@ def as_array(tensor: Any) -> np.ndarray[Any, Any]:
 
 def as_arrays(tensors: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
     """`as_array` of each: thousands in a step, so without a call of Python for one."""
-    found = [tensor._numpy_internal() for tensor in tensors]
+    found = map(type(tensors[0])._numpy_internal, tensors) if tensors else ()
     return [values if isinstance(values, np.ndarray) else _from_scalar(values) for values in found]
 
 

@@ -78,7 +78,7 @@ def test_queues_are_shared_by_name() -> None:
     second = internals.open_queue([tf.float32, tf.string], "tensortap_test_queue")
     tf.raw_ops.QueueEnqueueV2(handle=first, components=[tf.constant(1.0), tf.constant("a")])
     assert internals.queue_size(second) == 1
-    number, text = internals.dequeue(second, [tf.float32, tf.string])
+    number, text = internals.dequeue(second, [tf.float32.as_datatype_enum, tf.string.as_datatype_enum])
     assert internals.as_array(number).dtype == np.float32
     assert internals.as_array(text).tolist() == b"a"
     internals.destroy_queue(first)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -43,14 +43,16 @@ class Tapped:
     summarizes: str = ""
 
 
-def received(tapped: Sequence[Tapped], tensors: Sequence[Any]) -> list[Array | DeviceSummary]:
-    """The array, or the summary, of each tensor that left the function. There may be more tensors."""
-    arrays: list[Any] = internals.as_arrays(tensors[: len(tapped)])
-    if any(item.summarizes for item in tapped):
-        return [
-            DeviceSummary.from_numbers(array, item.summarizes) if item.summarizes else array
-            for item, array in zip(tapped, arrays, strict=True)
-        ]
+def summarized_at(tapped: Sequence[Tapped]) -> dict[int, str]:
+    """Positions of the tensors of which a summary leaves, and their dtypes."""
+    return {position: item.summarizes for position, item in enumerate(tapped) if item.summarizes}
+
+
+def received(tensors: Sequence[Any], summarized: Mapping[int, str]) -> list[Array | DeviceSummary]:
+    """The array, or the summary, of each tensor that left the function; see `summarized_at`."""
+    arrays: list[Any] = internals.as_arrays(tensors)
+    for position, dtype in summarized.items():
+        arrays[position] = DeviceSummary.from_numbers(arrays[position], dtype)
     return arrays
 
 
@@ -294,16 +296,20 @@ class TapQueue:
     counter: IterationCounter | None = None
     stride: LoopStride | None = None
     in_condition: bool = False
-    _dtypes: list[Any] = field(init=False)
+    _types: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        dtypes = [tapped.dtype for tapped in self.tapped]
-        object.__setattr__(self, "_dtypes", dtypes if self.counter is None else [*dtypes, tf.int64])
+        dtypes = [*(tapped.dtype for tapped in self.tapped), *([] if self.counter is None else [tf.int64])]
+        object.__setattr__(self, "_types", [dtype.as_datatype_enum for dtype in dtypes])
 
     @cached_property
     def places(self) -> list[Place]:
         """Places at which the tensors of an entry are computed."""
         return [tapped.place for tapped in self.tapped]
+
+    @cached_property
+    def _summarized(self) -> dict[int, str]:
+        return summarized_at(self.tapped)
 
     @cached_property
     def routes(self) -> list[Route]:
@@ -313,7 +319,7 @@ class TapQueue:
     @cached_property
     def _handle(self) -> Any:
         with tf.device(HOST):
-            return internals.open_queue(self._dtypes, self.name)
+            return internals.open_queue(self._types, self.name)
 
     def add_nodes(
         self,
@@ -337,7 +343,7 @@ class TapQueue:
         if switch is None:
             self._add_enqueue(definition, prefix, inputs)
             return []
-        branch = internals.new_function(f"{self.name}_fill", self._dtypes)
+        branch = internals.new_function(f"{self.name}_fill", self._types)
         self._add_enqueue(branch, MARK, [argument.name for argument in branch.signature.input_arg])
         keep_alive(definition, f"{prefix}/enqueue")
         definition.signature.is_stateful = True
@@ -345,8 +351,7 @@ class TapQueue:
 
     def _add_enqueue(self, definition: internals.FunctionDef, prefix: str, inputs: Sequence[str]) -> None:
         queue = definition.node_def.add(name=f"{prefix}/queue", op="FIFOQueueV2", device=HOST)
-        types = [dtype.as_datatype_enum for dtype in self._dtypes]
-        queue.attr["component_types"].list.type.extend(types)
+        queue.attr["component_types"].list.type.extend(self._types)
         queue.attr["shapes"].list.SetInParent()
         queue.attr["capacity"].i = -1
         queue.attr["container"].s = b""
@@ -354,7 +359,7 @@ class TapQueue:
         enqueue = definition.node_def.add(name=f"{prefix}/enqueue", op="QueueEnqueueV2", device=HOST)
         enqueue.input.append(f"{prefix}/queue:handle:0")
         enqueue.input.extend(inputs)
-        enqueue.attr["Tcomponents"].list.type.extend(types)
+        enqueue.attr["Tcomponents"].list.type.extend(self._types)
         enqueue.attr["timeout_ms"].i = -1
         keep_alive(definition, enqueue.name)
         definition.signature.is_stateful = True
@@ -368,9 +373,11 @@ class TapQueue:
         (0 without one)."""
         with tf.device(HOST):
             waiting = internals.queue_size(self._handle)
-            entries = [internals.dequeue(self._handle, self._dtypes) for _ in range(waiting)]
+            entries = [internals.dequeue(self._handle, self._types) for _ in range(waiting)]
+        count, summarized = len(self.tapped), self._summarized
         return [
-            (received(self.tapped, entry), 0 if self.counter is None else int(entry[-1])) for entry in entries
+            (received(entry[:count], summarized), 0 if self.counter is None else int(entry[-1]))
+            for entry in entries
         ]
 
     def destroy(self) -> None:

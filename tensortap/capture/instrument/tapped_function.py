@@ -20,14 +20,15 @@ from ..tracing.traced_function import Place, TracedRoot
 from .device_summary import DeviceSummary
 from .function_rewrite import Rewritten, rewrite
 from .grappler_duplicates import DUPLICATE
-from .tap_queues import MARK, Route, Tapped, TapQueue, received
+from .tap_queues import MARK, Route, TapQueue, received, summarized_at
 
 
 class TappedVisit(NamedTuple):
     """Tensors of one visit of a function: where they were computed, and their values.
 
     `skipped` visits before this one did not run the nodes: iterations in which another branch was taken.
-    After the last call there are no values. `routes` are the calls that led to each of the places.
+    After the last call there are no values. `places` is the same object at each visit. `routes` are the calls
+    that led to each of the places.
     """
 
     places: Sequence[Place]
@@ -104,6 +105,9 @@ class InstrumentedFunction:
             strided=strided,
         )
         self._name = self._rewritten.name.encode()
+        self._output_places = [tapped.place for tapped in self._rewritten.outputs]
+        self._output_routes = [tapped.route for tapped in self._rewritten.outputs]
+        self._summarized_outputs = summarized_at(self._rewritten.outputs)
         self._lock = threading.RLock()
         self._has_run = self._discarded = False
         self._runs: dict[TapQueue, int] = {}  # entries that were read in this call
@@ -145,7 +149,7 @@ class InstrumentedFunction:
             with self._emptying_queues(receiver):
                 outputs, extra = self._run(run, inputs, num_outputs)
         if extra:
-            _deliver(receiver, lambda: _outputs(self._rewritten.outputs, extra))
+            _deliver(receiver, lambda: self._outputs(extra))
         return outputs
 
     def call_untapped(self, run: internals.CallFunction, inputs: Sequence[Any], num_outputs: int) -> Any:
@@ -271,6 +275,10 @@ class InstrumentedFunction:
                 visits.append(TappedVisit(queue.places, None, count - begun.get(queue, 0)))
         return visits
 
+    def _outputs(self, tensors: Sequence[Any]) -> TapValues:
+        arrays = received(tensors, self._summarized_outputs)
+        return [TappedVisit(self._output_places, arrays, routes=self._output_routes)]
+
     def discard(self) -> None:
         """Takes the copies out of TensorFlow again."""
         with self._lock:
@@ -291,14 +299,6 @@ def _deliver(receiver: Receiver, catch: Callable[[], TapValues]) -> None:
     else:
         if caught:
             receiver.take(caught)
-
-
-def _outputs(tapped: Sequence[Tapped], tensors: Sequence[Any]) -> TapValues:
-    return [
-        TappedVisit(
-            [item.place for item in tapped], received(tapped, tensors), routes=[item.route for item in tapped]
-        )
-    ]
 
 
 def check_memory(candidates: Iterable[Candidate], copied: int) -> None:

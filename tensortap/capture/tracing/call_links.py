@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Protocol
 
 import tensorflow as tf
@@ -88,7 +89,7 @@ class CallLinks:
         """A function was called; `graph`: the graph of its captured tensors."""
         number = len(self._calls)
         handles = {
-            at: internals.tensor_id(each) for at, each in enumerate(inputs) if each.dtype == tf.resource
+            at: internals.tensor_id(each) for at, each in enumerate(inputs) if each.dtype is tf.resource
         }
         self._calls.append(_Call(function, graph, _float_ids(inputs), handles))
         for slot, tensor in enumerate(outputs or ()):
@@ -202,7 +203,13 @@ class CallLinks:
 
 def _float_ids(tensors: Sequence[Any]) -> dict[int, int]:
     """Position -> id, of the floating point tensors."""
-    return {at: internals.tensor_id(each) for at, each in enumerate(tensors) if each.dtype.is_floating}
+    return {at: internals.tensor_id(each) for at, each in enumerate(tensors) if _is_floating(each.dtype)}
+
+
+@cache
+def _is_floating(dtype: Any) -> bool:
+    """TensorFlow takes a microsecond to say it, and a step has hundreds of inputs."""
+    return bool(dtype.is_floating)
 
 
 def _user_line() -> str:
