@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, CDPSession, sync_playwright
 from tensortap.server.serve import Server
 from tensortap.system.pandas_guard import hide_pandas
 
-FRAMES = 90  # of moving, of which the 95th percentile is told
+FRAMES = 90  # of moving, of which the 95th percentile is reported
 
 
 @contextmanager

@@ -54,7 +54,7 @@ def bug(*rules: str) -> Callable[[Callable[[Tap, bool], None]], Callable[[Tap, b
 
 
 def table(features: int = 8, classes: int = 3) -> tuple[Array, Array]:
-    """Classes of normalised features."""
+    """Classes of normalized features."""
     random = np.random.default_rng(0)
     y = random.integers(0, classes, STEPS * BATCH)
     x = random.standard_normal((len(y), features)) + 2 * np.eye(classes, features)[y]

@@ -21,7 +21,7 @@ from tensortap.core.records import Graph
 FOLDER = Path(__file__).resolve().parent.parent / ".tools" / "peers"  # where `make bench` installs them
 _START_S = 60
 
-# Elements of TensorBoard lie in shadow trees.
+# Elements of TensorBoard are in shadow trees.
 _DEEP = """
 const deep = (root, selector) => root.querySelector(selector) ?? [...root.querySelectorAll('*')]
     .reduce((found, element) => found ?? (element.shadowRoot && deep(element.shadowRoot, selector)), null);

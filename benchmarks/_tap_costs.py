@@ -218,7 +218,7 @@ def first_call(model: str, quick: bool, way: str) -> Figures:
     from tensortap.capture.watching.watch import Watch
     from tensortap.stats.summarize import warm_up
 
-    warm_up()  # numba's import is no part of TensorFlow's first call
+    warm_up()  # numba's import does not belong to TensorFlow's first call
     _, returning_all, tapped = FIRST_CALLS
     step = ready_step(model, quick, returning_all=way == returning_all)
     with tempfile.TemporaryDirectory() as logdir:

@@ -8,15 +8,15 @@ from typing import Any
 Step = Callable[[], Any]
 
 
-# What `Watch()` leaves out as bookkeeping, and handles.
+# What `Watch()` skips as bookkeeping, and handles.
 NOT_RETURNED = ("Const", "Placeholder", "NoOp", "VarHandleOp")
 
 
 def make_step(model: str, quick: bool, *, returning_all: bool = False) -> Step:
     """A train step over one batch, like a user's custom loop.
 
-    With `returning_all` the traced function itself returns every tensor that it computes: what TensorFlow
-    takes to hand them over when no tap is there.
+    With `returning_all` the traced function itself returns every tensor that it computes: the cost
+    of returning them without a tap.
     """
     import tensorflow as tf
 

@@ -2,7 +2,7 @@
 
     python benchmarks/analyses.py [--snapshots 1000000] [--layers 222] [--tensors 2768] [--summaries 100000]
 
-Writes a training run of so many layers (nine tensors each) whose last quarter holds NaN, asks a server for
+Writes a training run of `--layers` layers (nine tensors each) whose last quarter holds NaN, asks a server for
 findings, origins and ledger, and another viewer's requests meanwhile. `cold` starts the analysing process and
 has no saved index. Then the run grows by a hundredth of its steps, and is looked at again. At last two runs
 of `--summaries` snapshots are compared, equal ones and such as differ by rounding in every tensor. Read the

@@ -5,7 +5,7 @@
 DIR has a compacted run, as `benchmarks/cluster.py --dir` leaves it. It is put on moto's S3 server, which is
 read through a proxy that delays each request. *cold*: nothing is cached. *warm*: a second server finds what
 the first one read. Times are from the first request for the runs to the last answer of the page; starting the
-programs is not included. *idle*: requests to the bucket while a page asks for the runs once a second.
+programs is not included. *idle*: requests to the bucket while a page polls the runs once per second.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ of them captured, and the flush after them; `sustained` is its time divided by t
 the background counts; `step` is the median time until a step returns; `cpu` is the processor time of all
 threads, which other programs on the machine disturb least: the goals are judged by it. Blocks of all modes
 are interleaved, and medians are given. tfdbg2 changes the whole process, so each of its modes runs in a
-process of its own, with plain blocks before and after. `tap, values of all nodes` discards the values in the
+separate process, with plain blocks before and after. `tap, values of all nodes` discards the values in the
 writer's thread; the row of TensorFlow alone is a function that returns all tensors itself. Unwatched steps
 are measured apart, in many short pairs of blocks; first calls (trace, tapping, run) in fresh processes; the
 queue with a tap that has little room.
@@ -96,7 +96,7 @@ def run_part(part: str, model: str, quick: bool) -> tuple[list[Row], Figures]:
 
 
 def run_apart(part: str, model: str, quick: bool) -> tuple[list[Row], Figures]:
-    """The same in a process of its own."""
+    """The same in a separate process."""
     command = [sys.executable, __file__, "--model", model, "--part", part, *(["--quick"] if quick else [])]
     found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     rows, figures = json.loads(found.splitlines()[-1])

@@ -2,9 +2,9 @@
 
     python benchmarks/compact.py [--snapshots 1000000] [--tensors 500] [--workers 4] [--rounds 3]
 
-The run is written by several workers. Each measurement is a process of its own, and its figures are medians
+The run is written by several workers. Each measurement is a separate process, and its figures are medians
 of some rounds, in turn: *read* decodes and verifies all statistics as an index does; *compact* writes the
-run anew in one process; *2 processes* does so in two; *add 10 %* compacts it again after a further worker
+run again in one process; *2 processes* does so in two; *add 10 %* compacts it again after a further worker
 wrote that much; the queries are SQL over what is compacted.
 """
 

@@ -14,7 +14,7 @@ what the browser's processes spend on such a frame, which a busy machine changes
 without a GPU.
 
 With `--peers` TensorBoard, Netron and Model Explorer show the same graphs in the same browser (`make bench`
-installs the last two into .tools/peers). Theirs counts until the first node is on show; what takes longer
+installs the last two into .tools/peers). Theirs counts until the first node is visible; what takes longer
 than the limit, or crashes the tab, is a dash.
 
 Seen on two cores that other work kept busy (load 8 to 11, so read ratios; no GPU, limit 120 s):
@@ -249,7 +249,7 @@ def _measure_ops(browser: Browser, url: str, run: str) -> dict[str, float]:
 
 
 def measure_peer(browser: Browser, peer: Peer, nodes: int, limit_s: float) -> dict[str, float]:
-    """Usable, moving and memory of another viewer; what it does not reach within the limit is left out."""
+    """Usable, moving and memory of another viewer; figures beyond the limit are skipped."""
     found: dict[str, float] = {}
     page = browser.new_page(viewport={"width": 1600, "height": 1000})
     page.set_default_timeout(limit_s * 1000)

@@ -3,11 +3,11 @@
     python benchmarks/load.py [--seconds 600] [--viewers 50] [--half-open 300] [--grown 0] [--peers]
 
 A process writes a run, 20 steps a second, `tensortap serve` serves it. Each viewer does what the page does:
-asks for changes, the run, its problems and a history, once a second, on one connection as long as the server
-keeps it. Meanwhile there are half-open
-connections, clients that ask for a slice and never read it, and clients that vanish each second while they
+requests changes, the run, its problems and a history, once per second, on one connection as long as the
+server keeps it. Meanwhile there are half-open connections,
+clients that request a slice and never read it, and clients that vanish each second while they
 are answered. Printed: p50 and p99 of the viewers' requests, p99 in each tenth of the time, statuses, resident
-memory at the beginning and end, and how long Ctrl-C takes. `--grown 10000` writes so many steps before the
+memory at the beginning and end, and how long Ctrl-C takes. `--grown 10000` writes 10,000 steps before the
 viewers come: what a run costs that has been written for long. `--peers` asks TensorBoard's own server for
 scalars in the same way.
 """
@@ -216,7 +216,7 @@ def port_of(process: subprocess.Popen[str]) -> int:
 
 
 def grown_run(peer: Peer, snapshots: int) -> str:
-    """The written run's id, as soon as it holds more than so many snapshots."""
+    """The written run's id, as soon as it holds more than `snapshots` snapshots."""
     while True:
         _, body = asyncio.run(ask_once(peer, "/api/runs"))
         for run in json.loads(body)["runs"]:

@@ -115,7 +115,7 @@ PROGRAMS = {"actor-critic": actor_critic, "LSTM": lstm}
 
 
 def measure(program: str, quick: bool, rounds: int) -> dict[str, float]:
-    """Median CPU seconds of a step, by mode. Each mode has a program of its own: taps of one would last."""
+    """Median CPU seconds of a step, by mode. Each mode has a separate program: taps of one would last."""
     from tensortap.capture.tap import Tap
     from tensortap.capture.watching.watch import Watch
 

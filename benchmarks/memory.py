@@ -49,7 +49,7 @@ QUESTIONS = (
 
 
 def make_runs(folder: Path, cache: Path, runs: int, snapshots: int) -> None:
-    """`runs` runs of so many snapshots in `folder`, with their saved indices."""
+    """`runs` runs of `snapshots` snapshots in `folder`, with their saved indices."""
     first = folder / "job"
     if not first.exists():
         write_job(folder, max(1, snapshots // 40_000), snapshots)

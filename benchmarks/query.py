@@ -2,7 +2,7 @@
 
     python benchmarks/query.py [--snapshots 200000] [--tensors 200] [--no-tensorboard]
 
-Both read the same summaries, one after the other, each in a process of its own, imports not counted;
+Both read the same summaries, one after the other, each in a separate process, imports not counted;
 TensorBoard gets only their histograms. Read the ratios: times depend on the machine and what else it does.
 """
 

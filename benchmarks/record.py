@@ -7,7 +7,7 @@ medians are given: `step` is the time until a step returns, `cpu` the processor 
 recording is on the disk, which other programs on the machine disturb least. A recorded step stands alone in
 its block, with the wait for the disk behind it. `held` records each step into memory, with a trigger that
 looks at the loss only. Of a recorded step whose tensors are captured these are hashed, too: what that takes
-is told by the CPU time that a recording adds to a step with summaries of all nodes. The goal is
+is measured as the CPU time that a recording adds to a step with summaries of all nodes. The goal is
 judged by the CPU time of every 100th step.
 """
 

@@ -4,7 +4,7 @@
 
 `read` is `tensortap.index.values.read_slice`, from the page cache: the worst case, as a disk takes longer.
 `sent` is the answer of the server to such a request, through Flask, without the network. `plain` is the
-same code without comparing checksums: it reads the bytes of the slice only, not the blocks that they lie in.
+same code without comparing checksums: it reads the bytes of the slice only, not the blocks that contain them.
 `written` is what `DumpWriter` takes to encode and store a value, next to the checksum of the whole alone.
 CPU times of one thread, in turn; read the ratios.
 
@@ -35,7 +35,7 @@ from tensortap.index.query.tensor_lookup import find_snapshot
 from tensortap.index.values import read_slice
 from tensortap.server import create_app
 
-SLICES = (  # tensor, selection, format in which the page requests it, what it is
+SLICES = (  # tensor, selection, format in which the page requests it, description
     ("dense", "5,7", "npy", "an element"),
     ("dense", "5", "npy", "a row"),
     ("dense", "0:64,0:32", "npy", "a page of the table"),

@@ -4,7 +4,7 @@
                                [--tensorboard 200000x200] [--calls 60] [--compacted]
 
 A size is SNAPSHOTSxTENSORS. Each is written, opened without a saved index (cold) and with it (warm), and
-asked about tensors and steps drawn at random, each time in a process of its own. `--runs` splits the first
+asked about tensors and steps drawn at random, each time in a separate process. `--runs` splits the first
 size over several runs. `--tensorboard` loads one size's statistics as histogram summaries too, with
 TensorBoard's own reader. Read the ratios: times depend on the machine and on what else it does.
 """

@@ -5,10 +5,10 @@
 A run of that many snapshots is written (a minute or two; with `--logdir` it is kept there and found the next
 time), served, and all its steps are listed by headless Chromium. `scrolling` is the time between frames while
 each of them scrolls a few rows, `flying` while each of them jumps to another part of the list, `keys` while
-the arrow or Page Down goes on 30 times a second and the panel follows, all at their 95th percentile; `CPU` is
-what the browser's processes spend on a frame of scrolling, which a busy machine changes less. `rows there` is
-how long after a jump the rows in view are drawn, `sorted` how long after a click on a head the first of them
-are, `filtered` after a pattern or a condition; the server does both. Headless browsers draw without a GPU.
+the arrow or Page Down repeats 30 times per second and the panel follows, all at their 95th percentile; `CPU`
+is what the browser's processes spend on a frame of scrolling, which a busy machine changes less. `rows there`
+is how long after a jump the rows in view are drawn, `sorted` how long after a click on a head the first
+of them are, `filtered` after a pattern or a condition; the server does both. Headless browsers draw without a GPU.
 
 Seen on two cores that other work kept busy (load 5; no GPU), a million rows: first rows 0.8 s, scrolling
 48 ms (18 ms of CPU a frame; 31 before rows that stay were left alone), flying 23 ms, rows there 206 ms,

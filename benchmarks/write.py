@@ -2,8 +2,8 @@
 
     python benchmarks/write.py [--quick] [--dir FOLDER] [--json FILE]
 
-Statistics: summaries measured beforehand are logged, with a commit every so many rows; bytes are those of the
-files, times those of the CPU. Values: arrays are written to the same folder in turn by the writer
+Statistics: summaries measured beforehand are logged, with a commit every few hundred rows; bytes are those of
+the files, times those of the CPU. Values: arrays are written to the same folder in turn by the writer
 (statistics, checksums and commits included, and again with the values alone), by plain `os.write`, and by
 `np.save`. Medians of wall times are given first; the last table has the CPU time of the process.
 """

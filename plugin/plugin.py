@@ -81,7 +81,7 @@ def _is_readable(path: str) -> bool:
     try:
         path_of(path)
     except RemoteError as error:
-        _LOG.warning("The tab Tensortap skips a log directory: %s", error)
+        _LOG.warning("The Tensortap tab skips a log directory: %s", error)
         return False
     return True
 

@@ -73,7 +73,7 @@ class Server:
         port: the TCP port it listens on.
         moved: whether another port than the default one had to be taken.
 
-    `replay_process`: what replays recorded steps, where the page may ask for that.
+    `replay_process`: what replays recorded steps, if the page may request that.
     `framing`: origins that may embed the page, at `frame_url`.
     `rules`: a file of rule settings, read again whenever it changes.
     `own_process`: whether this process does nothing else, so that it may keep its memory small.
@@ -198,7 +198,7 @@ class Server:
 
     def _close(self) -> None:
         dispatcher = self._waitress.task_dispatcher
-        dispatcher.logger = _SHUTDOWN_LOG  # requests cut off by the shutdown are expected
+        dispatcher.logger = _SHUTDOWN_LOG  # requests aborted by the shutdown are expected
         dispatcher.shutdown(timeout=_SHUTDOWN_TIMEOUT)
         self._sockets.close()
         close_replays(self.app)

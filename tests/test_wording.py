@@ -1,7 +1,7 @@
 """Plain English wherever a user reads: no coined words, one name for one thing.
 
-Checked: the documents, the strings and comments of the page, the help of every command, the sentences of
-errors and warnings, the HTML templates, the output of the benchmarks, and the docstrings of the public API.
+Checked: the documents with their tables, the strings and comments of the page and its styles, the help of
+every command, all strings, docstrings and comments of the Python code, and the HTML templates.
 `INSTEAD` has the refused words, each with the field's term.
 """
 
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import argparse
 import ast
-import inspect
+import io
+import itertools
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +20,6 @@ import pytest
 from docs_text import paragraphs
 from documents import ALL_DOCUMENTS, CHECKOUT
 
-import tensortap
 from tensortap.cli.main import COMMANDS, build_parser
 
 _UNITS = (
@@ -88,6 +89,11 @@ ONE_NAME = {
     r"keyboard help": "Keyboard shortcuts",
     r"zeros %": "% zeros",
     r"up to rounding": "within rounding",
+    r"cut off": "truncated",
+    r"one of each stretch|evenly chosen": "one per interval, evenly spaced",
+    r"column heads?": "column header",
+    r"gray": "grey",
+    r"(?:un)?(?:normal|optim|recogn|minim|maxim|quant|summar|initial)is(?:e[sd]?|ers?|ing|ation)": "-ize",
 }
 REFUSED = {
     re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE): word for pattern, word in (INSTEAD | ONE_NAME).items()
@@ -107,7 +113,7 @@ def wrong(text: str) -> list[str]:
 
 @pytest.mark.parametrize("name", ALL_DOCUMENTS)
 def test_documents(name: str) -> None:
-    found = [f"{name}:{line}: {bad}" for line, text in paragraphs(name) for bad in wrong(text)]
+    found = [f"{name}:{line}: {bad}" for line, text in paragraphs(name, tables=True) for bad in wrong(text)]
     assert found == []
 
 
@@ -136,6 +142,9 @@ def test_comments_of_the_page() -> None:
             comment = re.match(r"\s*(?:/\*\*?|\*|//)\s?(.*)", code) or re.search(r"\s// (.*)$", code)
             if comment and "biome-ignore" not in code:
                 found += [f"{path.name}:{line}: {bad}" for bad in wrong(comment[1])]
+    for path in sorted((CHECKOUT / "frontend" / "src").rglob("*.css")):
+        for comment in re.findall(r"/\*(.*?)\*/", path.read_text(encoding="utf-8"), re.DOTALL):
+            found += [f"{path.name}: {bad}" for bad in wrong(" ".join(comment.split()))]
     assert found == []
 
 
@@ -178,20 +187,30 @@ def test_html_templates() -> None:
     assert found == []
 
 
-def test_docstrings_of_the_public_api() -> None:
-    found = []
-    for name in tensortap.__all__:
-        value = getattr(tensortap, name)
-        members = [
-            (f"{name}.{key}", getattr(value, key))
-            for key in (vars(value) if inspect.isclass(value) else {})
-            if not key.startswith("_")
-        ]
-        for label, member in [(name, value), *members]:
-            if callable(member) or isinstance(member, property):
-                text = " ".join((member.__doc__ or "").split())
-                found += [f"{label}: {bad}" for bad in wrong(text)]
+def test_docstrings_and_comments() -> None:
+    found = [
+        f"{path.relative_to(CHECKOUT)}:{line}: {bad}"
+        for path in PYTHON
+        for line, text in notes(path)
+        for bad in wrong(text)
+    ]
     assert found == []
+
+
+def notes(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, text) of docstrings, also of attributes, and of comments; those on successive lines are one."""
+    source = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield node.lineno, " ".join(str(node.value.value).split())
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    comments = {
+        token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT
+    }
+    for line in comments:
+        if line - 1 not in comments:
+            block = itertools.takewhile(comments.__contains__, itertools.count(line))
+            yield line, " ".join(comments[number] for number in block)
 
 
 def python_sentences(path: Path) -> Iterator[tuple[int, str]]:

@@ -192,7 +192,7 @@ def one_node(run: str, node: str) -> Response:
 
 @blueprint.get("/api/runs/<run>/nodes")
 def named_node(run: str) -> Response:
-    """GET api/runs/<run>/nodes: for names that a browser would normalise in a path (`a/../b`)."""
+    """GET api/runs/<run>/nodes: for names that a browser would normalize in a path (`a/../b`)."""
     parameters = Parameters()
     return _detail(run, parameters.required("node", "dense/MatMul"), parameters)
 

@@ -58,7 +58,7 @@ class Policy:
         token: None: no token needed.
         allow_hint: how to allow a host, with `{host}` for its name.
         may_replay: whether requests that compute pass, with the token.
-        framing: who may embed the page; None: nobody.
+        framing: who may embed the page; None: no origin.
     """
 
     hosts: AllowedHosts | None

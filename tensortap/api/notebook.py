@@ -141,7 +141,7 @@ def view(logdirs: Sequence[Path], run: str, height: int, origins: Sequence[str])
 
 
 def _viewer(logdirs: Sequence[Path], port: int | None, origins: tuple[str, ...] | None) -> Viewer:
-    """The page being served, or a new one. `origins`: origins that may embed it; None: nobody."""
+    """The page being served, or a new one. `origins`: origins that may embed it; None: no origin."""
     from tensortap.importers.resolve import resolve_log_directories
     from tensortap.server.security.notebook_frame import Framing
     from tensortap.server.serve import Server

@@ -169,7 +169,7 @@ class CaptureWarnings:
             self._put_event(self.step, "unseen", {"text": text[:1].upper() + text[1:], "functions": []})
 
     def visits_skipped(self, tensor: CapturedTensor, visits: int) -> None:
-        """A tensor has more visits in a step than are stored. Printed as a line, because it is no error."""
+        """A tensor has more visits in a step than are stored. Printed as a line, because it is expected."""
         node = tensor.candidate.node
         self._say(
             "visits",

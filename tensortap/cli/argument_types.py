@@ -26,7 +26,7 @@ def add_follow_links(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--follow-links",
         action="store_true",
-        help="follow symbolic links in the directory, even out of it",
+        help="follow symbolic links in the directory, even if they lead out of it",
     )
 
 

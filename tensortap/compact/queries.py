@@ -172,7 +172,7 @@ class _Tables:
                 missing = wrong_total(self._run_dir / info.worker, count)
             if not tail.closed and exists(self._run_dir / info.worker / CLOSED_FILE):
                 missing.append(
-                    f"{info.worker} was closed, but its statistics are cut off. {tail.pending}".strip()
+                    f"{info.worker} was closed, but its statistics are truncated. {tail.pending}".strip()
                 )
             self.damage += [sentence for sentence in missing if sentence not in self.damage]
         if not pieces:

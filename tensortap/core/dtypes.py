@@ -161,7 +161,7 @@ def _fix_for(dtype: np.dtype[Any]) -> str:
             "support long doubles."
         )
     if dtype.names is not None:
-        return "Store its fields one by one."
+        return "Store its fields separately."
     return "Convert it to numbers or text first; pass rows of unequal length as a list of arrays."
 
 

@@ -91,13 +91,13 @@ def _notes_on_links(folder: Path) -> Iterator[str]:
     skipped = list(links_leading_out(folder))
     if skipped:
         named = f"{skipped[0].relative_to(folder).as_posix()[:200]}{', …' if len(skipped) > 1 else ''}"
-        yield f"Skipped: {counted(len(skipped), 'link')} out of the folder ({named}). {FOLLOW_HINT}"
+        yield f"Skipped: {counted(len(skipped), 'link')} leading out of the folder ({named}). {FOLLOW_HINT}"
 
 
 def notes_on_other_formats(folder: Path, format: Importer) -> Iterator[str]:
     """A sentence per other format with files in an imported folder.
 
-    Files are recognised by their names, the first 20,000 of them.
+    Files are recognized by their names, the first 20,000 of them.
     """
     others: dict[str, list[PurePath]] = defaultdict(list)
     try:

@@ -17,7 +17,7 @@ from .tfdbg import v1, v2
 
 
 class Importer(NamedTuple):
-    """A format of sources, and the functions that recognise and read it.
+    """A format of sources, and the functions that recognize and read it.
 
     A folder is read in one format; files of others that are in it are reported. For that:
 

@@ -1,4 +1,4 @@
-"""Foreign formats at addresses: recognised by their names, copied, and imported into the cache."""
+"""Foreign formats at addresses: recognized by their names, copied, and imported into the cache."""
 
 from __future__ import annotations
 

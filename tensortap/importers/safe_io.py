@@ -54,7 +54,7 @@ def open_file(path: Path) -> BinaryIO:
             raise RefusedError(f"{path.name} is not a regular file.")
         root = imported_folder.get()
         if root is not None and not _is_within(path, root, os.fstat(fd)):
-            raise RefusedError(f"{path.name} is a link out of the folder.", FOLLOW_HINT)
+            raise RefusedError(f"{path.name} is a link that leads out of the folder.", FOLLOW_HINT)
     except BaseException:
         os.close(fd)
         raise

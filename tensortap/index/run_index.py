@@ -38,7 +38,7 @@ _LOG = logging.getLogger(__name__)
 
 _LOOK = 0.02  # s between two looks whether rows are read
 _MOST_LOST = 100  # values that are noted as damaged
-SETTLE_SECONDS = 2.0  # the coarsest time stamps of common file systems (FAT)
+SETTLE_SECONDS = 2.0  # the coarsest timestamps of common file systems (FAT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class RunIndex:
 
     def _settle(self, touched: tuple[int, ...]) -> None:
         """Marks the run as unchanged, unless something was added a moment ago: the next addition may get the
-        same time stamp."""
+        same timestamp."""
         closed = self.error is None and all(worker.closed for worker in self.workers)
         self._settled = touched if closed and time.time() - max(touched) / 1e9 > SETTLE_SECONDS else None
 

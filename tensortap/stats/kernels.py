@@ -6,11 +6,11 @@ maximum.
 
 float32 is measured from its bit patterns, in blocks that stay in the first-level cache. The histogram comes
 first: it is bound by arithmetic, so the block's memory arrives while it runs. Its counters are eight tables
-of 16 bits (neighbours often hit one bucket, and a counter is busy for some cycles), a stride apart that is no
+of 16 bits (neighbours often hit one bucket, and a counter is busy for some cycles), at a stride that is not a
 multiple of 4 KiB (which would make loads wait for unrelated stores). Minimum and maximum are taken of ordered
-integers, as float comparisons do not vectorise; NaN and Inf show in them, and blocks with some are read
+integers, as float comparisons do not vectorize; NaN and Inf show in them, and blocks with some are read
 twice. Everything else is measured as float64, whose bucket ids are computed for a block and then counted
-likewise. Of numbers of 8 and 16 bits it is counted which occur; their statistics follow from that.
+in the same way. Of numbers of 8 and 16 bits it is counted which occur; their statistics follow from that.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _KERNEL = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _HELPER = _KERNEL | {"no_cpython_wrapper": True}
 _REORDER = {"reassoc", "nsz", "contract", "arcp"}
 
-_njit: Any = numba.njit  # its types leave out the options above
+_njit: Any = numba.njit  # its types lack the options above
 
 
 def compile_kernel(signature: Any, function: F, *, keep: bool) -> F:
@@ -48,7 +48,7 @@ def helper(function: F) -> F:
 
 
 def fast_helper(function: F) -> F:
-    """A helper with sums that may be reordered, for vectorisation. NaN and Inf keep their meaning."""
+    """A helper with sums that may be reordered, for vectorization. NaN and Inf keep their meaning."""
     compiled: F = _njit(fastmath=_REORDER, **_HELPER)(function)
     return compiled
 

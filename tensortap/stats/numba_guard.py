@@ -38,7 +38,7 @@ def ignore_config_file() -> None:
 def cache_settings_of_environment() -> Iterator[None]:
     """Within it, numba caches code where the environment says, or at its default place.
 
-    It does not ask for the file: a program may have imported numba in another folder, from which the file may
+    It does not read the file: a program may have imported numba in another folder, from which the file may
     have been removed since. Nothing compiles meanwhile, which would read it again.
     """
     from numba.core import config

@@ -222,9 +222,7 @@ def parse_json(data: bytes, name: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise DamagedError(f"{name} is not a JSON object.")
     if end is None and (_FIRST in found or _LAST in found):
-        raise DamagedError(
-            f"{name} has a checksum that is not in its place.", "It was changed: copy it again."
-        )
+        raise DamagedError(f"{name} has a checksum in the wrong place.", "It was changed: copy it again.")
     if end is not None:
         del found[_LAST]
         found.pop(_FIRST, None)

@@ -162,7 +162,7 @@ def shown_path(path: Path) -> str:
 def without_secrets(address: str) -> str:
     """An address without user, password and query, which may contain keys and signatures.
 
-    A password may hold `@`, and one that is not written as addresses ask for even `/`, `?` or `#`: then the
+    A password may hold `@`, and one that is not written as addresses require even `/`, `?` or `#`: then the
     apparent port is not a number, and everything up to the last `@` is hidden. Where it is a number, either
     may be meant (`u:12/34@h`): then `…` replaces everything that may be secret. Takes time in proportion to
     the length.

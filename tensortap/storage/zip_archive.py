@@ -122,7 +122,7 @@ class Archive:
             if magic == b"PK\x03\x04" and start + member.size <= end:
                 self._starts[member.header] = start
                 return start
-        raise DamagedError(f"{self.path.name} was cut or changed.", "Copy it again.")
+        raise DamagedError(f"{self.path.name} was truncated or changed.", "Copy it again.")
 
 
 def _is_plain(part: str) -> bool:

@@ -126,7 +126,7 @@ CallHook = Callable[[CallFunction, bytes, Sequence[Any], int], Any]
 
 
 def forward_function(definition: FunctionDef) -> str:
-    """The name of the function that this one is the backward pass of, as a tape outside of functions makes
+    """The name of the function that this one is the backward pass of, as a tape outside functions makes
     it; else empty."""
     link = _FUNCTION_LINKS[0]
     return str(definition.attr[link].s.decode()) if link in definition.attr else ""
@@ -213,7 +213,7 @@ def call_function(name: str, inputs: Sequence[Any], num_outputs: int) -> list[An
 
 
 def call_as_written(name: str, inputs: Sequence[Any], num_outputs: int) -> list[Any]:
-    """Runs a registered function without the graph optimiser, whose first run on 400 nodes takes 0.3 s."""
+    """Runs a registered function without the graph optimizer, whose first run on 400 nodes takes 0.3 s."""
     attributes = ("executor_type", "", "config_proto", function_utils.get_disabled_rewriter_config())
     return list(execute.execute(name, num_outputs, list(inputs), attributes, context.context()) or ())
 

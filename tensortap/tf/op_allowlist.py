@@ -5,7 +5,7 @@ else.
 refused, including ops of a later TensorFlow until they are checked. Not in the list is all that touches a
 file (readers, checkpoints, vocabularies, `ImmutableConst`, `DecodeProtoV2`, whose attribute is a path), the
 network or another device (sends, collectives, TPU, data services), Python, machine code (`XlaCustomCall`),
-graphs that nobody checked (datasets: `DatasetFromGraph` runs one in a string), or state of the process
+unchecked graphs (datasets: `DatasetFromGraph` runs one in a string), or state of the process
 (queues, tables, barriers, variables by name). `tests/capture/test_op_allowlist.py` goes through
 all ops of the installed TensorFlow: each is here, or of a kind that is refused.
 """
@@ -108,7 +108,7 @@ ALLOWED_OPS: Mapping[str, str] = {
         ResizeBicubicGrad ResizeBilinear ResizeBilinearGrad ResizeNearestNeighbor
         ResizeNearestNeighborGrad ScaleAndTranslate ScaleAndTranslateGrad
         StatelessSampleDistortedBoundingBox""",
-    # Without the fused kernels of quantised inference.
+    # Without the fused kernels of quantized inference.
     "quantization": """
         Dequantize FakeQuantWithMinMaxArgs FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVars
         FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannel
@@ -148,8 +148,8 @@ ALLOWED_OPS: Mapping[str, str] = {
         StringToHashBucketFast StringToHashBucketStrong StringToNumber StringUpper Substr
         TensorSummary TensorSummaryV2 UnicodeDecode UnicodeDecodeWithOffsets UnicodeEncode
         UnicodeScript UnicodeTranscode UnsortedSegmentJoin""",
-    # Draws from a seed that is an input, or from a generator, which is a variable. What ops with a stream of
-    # their own drew is recorded instead of them.
+    # Draws from a seed that is an input, or from a generator, which is a variable. Draws of ops with
+    # a separate stream are recorded instead.
     "random": """
         RandomGammaGrad RandomIndexShuffle RngReadAndSkip RngSkip StatefulRandomBinomial
         StatefulStandardNormal StatefulStandardNormalV2 StatefulTruncatedNormal StatefulUniform
@@ -255,7 +255,7 @@ def _refused(node: Any, known: set[str]) -> str:
         return f"a handle made by the op {node.op}"
     called = {callee.function for callee in callees(node)}
     if not known.issuperset(called) or not called.issuperset(_functions(node.attr.values())):
-        return f"a call of a function that it lacks by the op {node.op}"
+        return f"a call of a missing function by the op {node.op}"
     return ""
 
 

@@ -140,7 +140,7 @@ def read_varint(data: bytes, at: int, end: int | None = None) -> tuple[int, int]
         end: where the data ends, if not at its own end.
 
     Raises:
-        ValueError: it is cut off, or longer than 64 bits.
+        ValueError: it is truncated, or longer than 64 bits.
     """
     value = 0
     last = len(data) if end is None else end
@@ -152,4 +152,4 @@ def read_varint(data: bytes, at: int, end: int | None = None) -> tuple[int, int]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value, at
-    raise ValueError(f"a number is cut off or too long at byte {at}")
+    raise ValueError(f"a number is truncated or too long at byte {at}")

@@ -93,7 +93,7 @@ def _repeated(proto: Any, name: str, dtype: np.dtype[Any], size: int) -> Array:
     """Numbers from the field of their type; the last one is repeated if there are too few."""
     given = _stored_elements(proto, name, dtype)
     if len(given) > size:
-        raise DamagedError(f"A tensor of {size:,} elements has {len(given):,}.")
+        raise DamagedError(f"A tensor of {size:,} elements has {len(given):,} values.")
     if len(given) == size:
         return given
     stored = proto.ByteSize()

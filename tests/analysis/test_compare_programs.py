@@ -300,7 +300,7 @@ def test_a_bias_that_one_side_lacks_is_named_by_its_variable(tmp_path: Path) -> 
     b = [X, node("relu", "Relu", "x", shape=[2, 4])]
     found = compared(tmp_path, (a, {"x": DATA, "relu": DATA + 1}), (b, {"x": DATA, "relu": DATA}))
     assert found.first is not None
-    assert "exists only in A; that starts at the variable net/bias" in found.first.text
+    assert "exists only in A, starting at the variable net/bias" in found.first.text
 
 
 def drawn(key: int, draws: np.ndarray, op: str = "StatelessRandomUniformV2") -> tuple[list[Node], Values]:

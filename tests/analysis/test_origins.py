@@ -106,7 +106,7 @@ def test_an_overflow_that_a_division_hides_is_no_harmless_one(tmp_path: Path) ->
     assert report.demoted == []
     (origin,) = report.origins
     assert (origin.node, origin.verdict) == ("square", "origin")
-    assert origin.aftermath.endswith("the division by it gives 0 in quotient (RealDiv).")
+    assert origin.aftermath.endswith("dividing by it gives 0 in quotient (RealDiv).")
     assert origin.aftermath in report.notes
     (finding,) = (f for f in check_rules(run).findings if f.rule == "ExplodingTensor")
     assert finding.severity == "medium"

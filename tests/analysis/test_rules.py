@@ -36,7 +36,7 @@ BROKEN = {  # run -> findings that must be there: (rule, severity, part of the t
     ],
     "vanishing": [("VanishingGradient", "high", "deep0"), ("PoorWeightInit", "high", "variance")],
     "exploding_rnn": [("ExplodingGradient", "high", "recurrent_kernel")],
-    "unnormalised": [("InputNotNormalised", "high", "mean"), ("SaturatedActivation", "high", "Tanh")],
+    "unnormalized": [("InputNotNormalised", "high", "mean"), ("SaturatedActivation", "high", "Tanh")],
     "frozen": [("UnchangedTensor", "low", "does not request its gradient: it is frozen")],
     "wide_init": [
         ("PoorWeightInit", "medium", "odd/kernel is 1.01 at step 0, 32.3 times the expected value")

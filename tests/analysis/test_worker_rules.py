@@ -98,7 +98,7 @@ def test_tensors_that_follow_are_counted(tmp_path: Path) -> None:
 
     (found,) = findings_of("ReplicaDrift", job(tmp_path, 5, {"w": one_leaves, "b": later}, (*TRAINING, bias)))
     assert found.tensor == "w:0"
-    assert found.text.endswith("1 other tensor of it also differs, the first from step 9 on.")
+    assert found.text.endswith("1 other tensor also differs, the first from step 9 on.")
 
 
 def test_two_workers_that_part_are_both_named(tmp_path: Path) -> None:

@@ -376,7 +376,7 @@ def test_steps_that_were_never_watched_train_the_same(tmp_path: Path) -> None:
 
 def test_a_step_that_would_not_fit_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tensortap.capture.instrument.tapped_function.available_bytes", lambda: 1000)
-    with pytest.warns(TapWarning, match="could not be tapped .MemoryError: a step would take"):
+    with pytest.warns(TapWarning, match="could not be tapped .MemoryError: a step needs"):
         assert same(fit_tapped(Tap(tmp_path / "r", ALL)), fit_plain())
 
 

@@ -130,7 +130,7 @@ def test_a_condition_on_an_unknown_count_is_reported_once(run: Run, tmp_path: Pa
     for condition in ("nan > 0", "nan == 0", "not nan == 0"):
         status, out, err = run("show", path, "--where", condition)
         assert (status, out.strip()) == (0, "No snapshots match.")
-        assert err.count("2 snapshots skipped: the condition cannot be decided") == 1
+        assert err.count("2 snapshots skipped: the import lacks a count") == 1
     out, err = run("show", path, "--where", "size == 4")[1:]
     assert "a:0" in out and not err
 

@@ -321,7 +321,7 @@ def test_a_removed_commit_is_reported_wherever_statistics_are_read(
             writer.commit()
     (stats,) = stats_files(tmp_path)
     remove_commit(stats, 1)
-    sentence = f"{stats.parent.name}: 2 snapshots of 3 can be read: its files are damaged or cut off."
+    sentence = f"{stats.parent.name}: 2 snapshots of 3 can be read: its files are damaged or truncated."
     query = ["sql", str(tmp_path / "r"), "SELECT count(*) FROM snapshots"]
     for _ in range(2):
         assert main(query) == 0

@@ -73,7 +73,7 @@ def test_a_run_without_end_says_what_no_row_names(tmp_path, capsys):
     cut_between_commits(tmp_path)
     assert main(["check", str(tmp_path)]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "r not complete" in out
+    assert "r incomplete" in out
     assert "80,000 bytes of values from values-000000.safetensors on are not referenced" in out
     stats_files(tmp_path)[0].unlink()
     status, report = check(tmp_path, capsys)

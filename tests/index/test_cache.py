@@ -109,7 +109,7 @@ def test_a_saved_index_answers_as_the_dump_does(logdir, cache):
 
 def test_a_dump_is_read_once_to_see_that_it_is_the_same(logdir, cache, monkeypatch):
     write(logdir)
-    expected = answers(opened(logdir))  # saved while the files' time stamps were too new to be trusted
+    expected = answers(opened(logdir))  # saved while the files' timestamps were too new to be trusted
     for file in logdir.rglob("stats-*"):
         os.utime(file, (1e9, 1e9))
     assert was_loaded(opened(logdir))
@@ -210,7 +210,7 @@ def test_an_index_of_other_bytes_is_not_used(logdir, cache):
     damaged = opened(logdir)
     assert not was_loaded(damaged)
     assert len(damaged.runs[0].damage) == 1
-    os.utime(stats, ns=(status.st_atime_ns, status.st_mtime_ns))  # a time stamp that was put back, too new
+    os.utime(stats, ns=(status.st_atime_ns, status.st_mtime_ns))  # a timestamp that was put back, too new
     assert len(opened(logdir).runs[0].damage) == 1
 
 

@@ -15,7 +15,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def test_a_directory_that_only_replaces_whole_files_is_followed(tmp_path):
-    """As a synchronised folder does: each changed file appears anew, with another inode, of another size."""
+    """As a synchronized folder does: each changed file appears anew, with another inode, of another size."""
     copy = tmp_path / "copy"
     followed = LogIndex(copy)
 

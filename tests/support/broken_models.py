@@ -140,7 +140,7 @@ def exploding_rnn(logdir: Path, run: str) -> None:
     fit(logdir, run, layers, data, optimizer=keras.optimizers.SGD(1e-4), watch=_TELLING)
 
 
-def unnormalised(logdir: Path, run: str) -> None:
+def unnormalized(logdir: Path, run: str) -> None:
     fit(
         logdir,
         run,
@@ -342,7 +342,7 @@ MODELS: dict[str, Callable[[Path, str], None]] = {
             healthy_mixture,
             healthy_layers,
         ),
-        *(dead_relu, vanishing, exploding_rnn, unnormalised, frozen, high_rate, float16_overflow),
+        *(dead_relu, vanishing, exploding_rnn, unnormalized, frozen, high_rate, float16_overflow),
         *(
             log_of_zero,
             overfit,

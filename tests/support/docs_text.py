@@ -38,14 +38,16 @@ def sentences(document: str) -> list[Sentence]:
     ]
 
 
-def paragraphs(document: str) -> Iterator[tuple[int, str]]:
-    """(line, text) of paragraphs and list items, without markup; inline code is `Code`."""
+def paragraphs(document: str, *, tables: bool = False) -> Iterator[tuple[int, str]]:
+    """(line, text) of paragraphs and list items, without markup; inline code is `Code`. `tables`: also of
+    the cells of tables."""
+    apart = ("heading",) if tables else ("heading", "table")
     parsed = MarkdownIt().enable("table").parse(ALL_DOCUMENTS[document].read_text(encoding="utf-8"))
     skipped = 0
     for token in parsed:
-        if token.type in ("table_open", "heading_open"):
+        if token.type.removesuffix("_open") in apart:
             skipped += 1
-        elif token.type in ("table_close", "heading_close"):
+        elif token.type.removesuffix("_close") in apart:
             skipped -= 1
         elif token.type == "inline" and not skipped and token.map is not None:
             yield token.map[0] + 1, _plain(token.children or []).strip()

@@ -36,7 +36,7 @@ def digits() -> tuple[Array, Array]:
 
 
 def table(seed: int = 0) -> tuple[Array, Array]:
-    """Three classes of eight features, normalised."""
+    """Three classes of eight features, normalized."""
     random = np.random.default_rng(seed)
     y = random.integers(0, 3, 512)
     x = random.standard_normal((512, 8)) + 2 * np.eye(3, 8)[y]
@@ -182,7 +182,7 @@ def large_rate(logdir: Path, run: str, broken: bool) -> None:
 
 
 def wrong_sign(logdir: Path, run: str, broken: bool) -> None:
-    """The loss is maximised."""
+    """The loss is maximized."""
     inner = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
     def loss(labels: Any, outputs: Any) -> Any:

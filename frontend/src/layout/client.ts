@@ -96,10 +96,10 @@ export function computeLayers(graph: GraphData): Promise<LayersReply> {
   const worker = idle!;
   idle = undefined;
   const answer = new Promise<LayersReply>((resolve, reject) => {
-    worker.onerror = (event) => reject(new Error(event.message || 'the worker that finds the layers could not be started'));
+    worker.onerror = (event) => reject(new Error(event.message || 'the layers worker could not be started'));
     worker.onmessage = ({ data }: MessageEvent<LayoutReply>) => {
       if (data.type === 'layers') resolve(data);
-      else reject(new Error(data.type === 'failed' ? data.message : 'the worker answered something else'));
+      else reject(new Error(data.type === 'failed' ? data.message : 'the layers worker sent an unexpected answer'));
     };
   }).finally(() => worker.terminate());
   worker.postMessage({ type: 'layers', graph: plainGraph(graph) } satisfies LayoutRequest);

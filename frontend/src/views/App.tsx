@@ -103,10 +103,7 @@ function FirstReading() {
   return (
     <main>
       <Message title={`Reading ${runEntry.value?.name}`} testid="first-reading">
-        <p>
-          It is large, and is opened for the first time. Its tensors show as soon as the first of them were read; other runs can be chosen
-          meanwhile.
-        </p>
+        <p>This large run is opened for the first time. Its tensors appear as they are read. Meanwhile, you can choose another run.</p>
       </Message>
     </main>
   );

@@ -219,7 +219,7 @@ def count_lost_updates(view: RunView, tensor: TensorRole, weight: TensorRole | N
 
 
 def _chosen(pairs: list[int], size: int) -> list[int]:
-    """Evenly chosen pairs to compare, of tensors with this number of elements."""
+    """Evenly spaced pairs to compare, of tensors with this number of elements."""
     most = max(_FEWEST, min(_MOST, _ELEMENTS // max(size, 1)))
     if len(pairs) <= most:
         return pairs

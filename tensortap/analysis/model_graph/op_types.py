@@ -35,7 +35,7 @@ _WORDS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def nested_list(text: str) -> Any:
-    """A nested list of numbers in Python syntax, with `nan` and `inf`; None if it is cut or is not a list."""
+    """A nested list of numbers in Python syntax, with `nan` and `inf`; None if truncated or not a list."""
     try:
         return json.loads(re.sub(r"(?<![\w.])-?(nan|inf)\b", lambda word: _WORDS[word.group()], text))
     except (ValueError, RecursionError, KeyError):

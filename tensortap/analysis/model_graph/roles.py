@@ -154,7 +154,7 @@ class Roles:
 
     @cached_property
     def loss(self) -> int | None:
-        """Row of the scalar to minimise: the last scalar of the forward pass that depends on weights and has
+        """Row of the scalar to minimize: the last scalar of the forward pass that depends on weights and has
         `loss` in its name; else the last one that a gradient tape differentiates; else the scalar that a root
         function returns; else None."""
         graph = self.graph

@@ -55,7 +55,7 @@ def recovery_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> 
     if healer is None:
         return ""
     if healer.op_type in _DIVISIONS:
-        what = f"the division by it gives 0 in {healer.node} ({healer.op_type})"
+        what = f"dividing by it gives 0 in {healer.node} ({healer.op_type})"
     else:
         what = f"it becomes finite again in {healer.node} ({healer.op_type})"
     return f"{_UNTOUCHED.removesuffix('.')}, but it looks unintended: {what}."

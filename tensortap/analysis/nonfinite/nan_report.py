@@ -240,7 +240,7 @@ def _notes(flow: NonfiniteFlow, origins: list[Origin], step: int, previous: int 
         )
         notes.append(
             f"{origins[0].tensor} was already non-finite at the start of step {step}; it became so "
-            f"{before}. Capture every step there with Watch(steps=every(1))."
+            f"{before}. Capture every step with Watch(steps=1)."
         )
     if origins and origins[0].aftermath:
         notes.append(origins[0].aftermath)
@@ -274,7 +274,7 @@ def _capture_hint(flow: NonfiniteFlow, missing: list[str]) -> str:
         )
     sources = (source for bad in flow.bad.values() for source in bad.sources if source.why == "iteration")
     if any(flow.tensors.name(source.slot) in missing for source in sources):
-        return f"{text} The iteration before was skipped: capture all with Watch(visits=None)."
+        return f"{text} The previous iteration was skipped: capture all with Watch(visits=None)."
     return f"{text} Capture them: Watch(nodes={'|'.join(missing[:2])!r})."
 
 

@@ -108,7 +108,7 @@ def of_constant(tensor: str, text: str) -> Operand:
 
 
 def _numbers(text: str) -> list[float] | None:
-    """The numbers of a nested list in Python syntax; None if it is cut or contains anything else."""
+    """The numbers of a nested list in Python syntax; None if it is truncated or contains anything else."""
     found = nested_list(text)
     if found is None:
         return None

@@ -93,13 +93,13 @@ def title_text(origin: Origin, previous: int | None, *, kind: str, when: str, no
     if origin.verdict == "from_variable":
         since = "before it" if previous is None else f"after step {previous}"
         where = f"the variable {origin.variable}" if origin.variable else "a variable"
-        return f"{kind} was already in {where} at the start of step {origin.step}; it arose {since}"
+        return f"{kind} was already in {where} at the start of step {origin.step}; it originated {since}"
     if origin.made_by:
         return f"{kind} originates{when} in {origin.made_by}, outside functions"
     if origin.verdict == "data":
         return f"Input {origin.tensor} contains {kind}{when or f' (step {origin.step})'}"
     if origin.verdict == "constant":
-        return f"{kind} is a constant of the program"
+        return f"{kind} is a constant in the program"
     if origin.verdict == "suspected":
         entry = origin.explanation is not None and origin.explanation.pattern == NOT_CAPTURED
         why = "its source was not captured" if entry else "some of its inputs were not captured"
@@ -112,7 +112,7 @@ def reason_text(origin: Origin) -> str:
     if origin.explanation is not None:
         return origin.explanation.text + ("" if origin.explanation.certain else " (likely)")
     if origin.verdict == "from_variable":
-        return f"{origin.node} only reads it. Capture every step before to find the origin."
+        return f"{origin.node} only reads it. Capture every earlier step to find the origin."
     if origin.verdict == "data":
         return "Check the input pipeline: the model is not the cause."
     if origin.verdict == "constant":
@@ -164,11 +164,11 @@ def operand_text(operand: Operand) -> str:
     if not operand.known:
         return "not captured"
     if not operand.size:
-        return "no elements known"
+        return "elements unknown"
     counts = ((operand.nan, "NaN"), (operand.pos_inf, "+inf"), (operand.neg_inf, "-inf"))
     bad = " ".join(f"{count:,} {name}" for count, name in counts if count)
     low, high = number_text(operand.min), number_text(operand.max)
-    span = f"{low} … {high}" if operand.finite else "no finite elements known"
+    span = f"{low} … {high}" if operand.finite else "no known finite elements"
     zeros = f", {counted(operand.zero, 'zero')}" if operand.zero else ""
     return f"{bad + ' of ' if bad else ''}{operand.size:,}, {span}{zeros}"
 

@@ -80,7 +80,7 @@ class StepFlow:
         return self.calls.order(graph, bad.slot, bad.visit)
 
     def is_loss(self, tensor: Tensor) -> bool:
-        """Whether a tensor is the scalar that its graph minimises. If a function has a backward pass of its
+        """Whether a tensor is the scalar that its graph minimizes. If a function has a backward pass of its
         own, its result may be an argument of the loss."""
         graph, slot = tensor
         return slot[0] == self.flows[graph].tensors.roles.loss and not self.calls.is_backward(graph)

@@ -11,7 +11,7 @@ from ..model_graph.roles import GRAPHS, Roles, TensorRole
 from ..run_view.run_view import RunView
 
 _MIN_RANDOM = 200  # number of elements needed to recognize an initializer from range and variance
-_TRUNCATED = 0.87962566103423978  # standard deviation of a normal distribution cut off at 2
+_TRUNCATED = 0.87962566103423978  # standard deviation of a normal distribution truncated at 2
 _LIKELY = 10.0  # exp(-10): how seldom the largest of random elements is as far from the limit
 
 

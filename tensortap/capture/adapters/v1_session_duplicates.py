@@ -75,7 +75,7 @@ def _is_pure(operation: Any) -> bool:
 
 
 def _merges(session: Any) -> bool:
-    """Whether the graph optimiser of the session may merge nodes."""
+    """Whether the graph optimizer of the session may merge nodes."""
     config = getattr(session, "_config", None)
     if config is None:
         return True

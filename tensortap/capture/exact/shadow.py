@@ -152,7 +152,7 @@ def _copied_variable(handle: Any) -> Any:
     """
     data = internals.handle_data(handle)
     if data is None:
-        raise ValueError("a variable has no known dtype and shape")
+        raise ValueError("the dtype or shape of a variable is unknown")
     (held,) = data.shape_and_type
     with tf.device(handle.device):
         copy = tf.raw_ops.VarHandleOp(

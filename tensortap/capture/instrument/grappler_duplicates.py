@@ -1,6 +1,6 @@
-"""Duplicates of nodes that TensorFlow's graph optimiser would merge with their consumers without a tap.
+"""Duplicates of nodes that TensorFlow's graph optimizer would merge with their consumers without a tap.
 
-The optimiser turns `(x * 0.5) * 2` into `x * 1`, and chains of elementwise operations into one, as long as
+The optimizer turns `(x * 0.5) * 2` into `x * 1`, and chains of elementwise operations into one, as long as
 nothing else uses the tensors between them; results then differ in the last bit. A tap is a use. So that it
 changes nothing, it reads such a tensor off a duplicate of its node, and the original stays as it was. The
 rules are those of `constant_folding.cc`, `arithmetic_optimizer.cc` and `remapper.cc` in
@@ -21,7 +21,7 @@ from tensortap.tfproto.function_calls import callees
 
 from .grappler_merges import ACTIVATIONS, CONTRACTIONS, ELEMENTWISE, VIEWS, Merges, Uses
 
-_ATTRIBUTE = "_tensortap_duplicate"  # keeps the optimiser from taking the duplicate for the original
+_ATTRIBUTE = "_tensortap_duplicate"  # keeps the optimizer from taking the duplicate for the original
 DUPLICATE = "/tensortap_duplicate"  # ends the name of each
 _PASSES = ("arithmetic_optimization", "constant_folding", "remapping")
 
@@ -247,7 +247,7 @@ class Duplicates:
         return reference == next(filter(self._is_free, summands), None)
 
     def _name_in_sum(self, reference: str) -> str:
-        """The name by which the optimiser orders the terms of a sum; it removes aliases first."""
+        """The name by which the optimizer orders the terms of a sum; it removes aliases first."""
         source = self._uses.source_of(reference)
         return self._function.flat_names.get(source, source).removesuffix(":0")
 

@@ -1,6 +1,6 @@
-"""Which elementwise operations TensorFlow's graph optimiser merges with the only one that follows.
+"""Which elementwise operations TensorFlow's graph optimizer merges with the only one that follows.
 
-`Uses` counts who uses a tensor as the optimiser does, `Merges` knows its rules (see `grappler_duplicates`):
+`Uses` counts who uses a tensor as the optimizer does, `Merges` knows its rules (see `grappler_duplicates`):
 they look at pairs of neighbours. Where it may first turn one of them into something else (an operation with a
 constant vanishes or becomes another one, factors are taken out of a sum), all pairs count as merged.
 """
@@ -18,12 +18,12 @@ from tensortap.tf.function_library import TracedFunction
 
 from .liveness import live_nodes
 
-# The optimiser looks through these.
+# The optimizer looks through these.
 ALIASES = frozenset({"Identity", "IdentityN", "Snapshot", "StopGradient", "PreventGradient"})
 _REDUCTIONS = frozenset({"All", "Any", "Max", "Mean", "Min", "Prod", "Sum"})  # through those of a scalar, too
 VIEWS = ALIASES | {"ExpandDims", "Reshape", "Squeeze"}  # they forward the memory of their first input
 
-# The optimiser computes these from static shapes; then they do not count as uses.
+# The optimizer computes these from static shapes; then they do not count as uses.
 OF_SHAPES = frozenset({"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"})
 
 _ANY_ORDER = frozenset({"Add", "AddN", "AddV2", "Maximum", "Minimum", "Mul", "SquaredDifference"})
@@ -134,7 +134,7 @@ class Uses:
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        """The same number for nodes that the optimiser may take for one."""
+        """The same number for nodes that the optimizer may take for one."""
         numbers: dict[str, int] = {}
         known: dict[tuple[object, ...], int] = {}
         for node in self._definition.node_def:
@@ -171,7 +171,7 @@ class Uses:
 
 
 class Merges:
-    """Decides whether the optimiser merges pairs of nodes of one function."""
+    """Decides whether the optimizer merges pairs of nodes of one function."""
 
     def __init__(self, uses: Uses) -> None:
         self._uses = uses
@@ -195,7 +195,7 @@ class Merges:
         return self._ends_normalization(node, user)
 
     def _changes(self, node: internals.NodeDef) -> bool:
-        """Whether the optimiser may replace or remove a node."""
+        """Whether the optimizer may replace or remove a node."""
         if self._uses.is_alias(node) or node.op in ("Cast", "Pow"):
             return True
         operands = [self._uses.source_of(operand) for operand in _operands(node)]
@@ -285,7 +285,7 @@ class Merges:
         return self._special[reference]
 
     def _is_constant(self, reference: str) -> bool:
-        """Whether the optimiser may know a tensor's value."""
+        """Whether the optimizer may know a tensor's value."""
         waiting = [reference]  # no recursion: chains may be long
         while waiting:
             tensor = waiting[-1]

@@ -196,7 +196,7 @@ class Stages:
         nodes = function.definition.node_def
         self._functions = functions
         self._number = {node.name: number for number, node in enumerate(nodes)}
-        # A call with control inputs would keep the optimiser from merging its inputs with its body.
+        # A call with control inputs would keep the optimizer from merging its inputs with its body.
         running = [node for node in nodes if node.name in live and node.op not in CALLS]
         checks = [node.name for node in running if self._calls(node, _CHECKS)]
         others = [node.name for node in running if self._calls(node, _RAISES)]

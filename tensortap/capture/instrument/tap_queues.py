@@ -17,7 +17,7 @@ from ..tracing.traced_function import Place
 from .device_summary import DeviceSummary
 
 MARK = "tensortap"  # begins the name of every node that is added
-HOST = "/device:CPU:0"  # the queue's own device: on any other it would not be the one that is read
+HOST = "/device:CPU:0"  # the queue's own device: another device would have another queue
 
 # Of one queue entry. An enqueue waits for its last tensor and holds all of them until then, so smaller is
 # better for memory; but each entry costs two eager ops, at which the writer thread may take Python's

@@ -78,7 +78,7 @@ class InstrumentedFunction:
         muted: op types that do nothing in the copies.
         held, summarized, switched, shadow, strided: see `rewrite`.
 
-    Not for two threads at once: the queues are shared by all calls of the copy, so calls are serialised.
+    Not for two threads at once: the queues are shared by all calls of the copy, so calls are serialized.
     """
 
     def __init__(
@@ -313,7 +313,7 @@ def check_memory(candidates: Iterable[Candidate], copied: int) -> None:
     """
     needed, available = estimated_bytes(candidates) + copied, available_bytes()
     if available is not None and needed > _SHARE * available:
-        raise MemoryError(f"a step would take {needed / 1e9:.1f} GB, {available / 1e9:.1f} GB are free")
+        raise MemoryError(f"a step needs {needed / 1e9:.1f} GB, but only {available / 1e9:.1f} GB are free")
 
 
 def estimated_bytes(candidates: Iterable[Candidate]) -> int:

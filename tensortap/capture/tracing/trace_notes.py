@@ -112,7 +112,7 @@ class VariableNotes:
                 (self._frozen.discard if variable.trainable else self._frozen.add)(number)
 
     def note_handle(self, handle: Any, path: str) -> str:
-        """Note the path of a variable by its handle, unless it is known; returns the one that is."""
+        """Note the path of a variable by its handle, unless it is known; returns the known path."""
         return self._paths.setdefault(internals.tensor_id(handle), path)
 
     def note_layer(self, layer: Any) -> None:

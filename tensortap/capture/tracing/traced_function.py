@@ -193,7 +193,7 @@ def _with_creation_lines(
 
     Args:
         stacks: of the nodes, by function and name. lines: as `line_of_call` gave them. forward: as
-            `forward_ops` gave them. backward: by function, the one that it is the backward pass of, or empty.
+            `forward_ops` gave them. backward: by function, the forward function of a backward pass, or empty.
     """
     found = {
         function: {

@@ -126,7 +126,7 @@ def step_predicate(steps: Any) -> Callable[[int], bool]:
             return _any_of(frozenset(map(int, numbers)), [step_predicate(span) for span in spans])
     raise WatchError(
         f"Invalid step selection steps={steps!r}.",
-        "Use every(100), log_spaced(10), a range, a list of these and of step numbers from 0,"
+        "Use every(100), log_spaced(10), a range, a list of these or of step numbers from 0,"
         " or a callable step -> bool.",
     )
 

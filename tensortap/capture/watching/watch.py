@@ -29,9 +29,8 @@ Choice = str | re.Pattern[str] | Callable[[Candidate], bool]
 Test = Callable[[Candidate], bool]
 _FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
 
-# Their outputs say nothing that another node does not say better: constants are in the graph, an inner
-# function's arguments are what its caller passes. They are captured only where `nodes=` or `ops=` requests
-# them.
+# Other nodes have the same values: constants are in the graph, an inner function's arguments are passed by
+# its caller. They are captured only if `nodes=` or `ops=` requests them.
 BOOKKEEPING = frozenset({"Const", "NoOp", "Placeholder", "PlaceholderWithDefault", "_Arg", "VarHandleOp"})
 DEFAULT_STEPS = every(10)  # this very object means that steps= was not given
 DEFAULT_VISITS = 10  # of a tensor in a step: loops run hundreds of iterations, but few are checked
@@ -427,7 +426,9 @@ def _tuple(argument: str, given: Any) -> tuple[Any, ...] | None:
         return (given,)
     found = tuple(given)
     if not found:
-        raise WatchError(f"{argument}={given!r} selects nothing.", f"List some, or remove {argument}.")
+        raise WatchError(
+            f"{argument}={given!r} selects nothing.", f"Name at least one, or remove {argument}."
+        )
     return found
 
 

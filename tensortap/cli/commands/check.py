@@ -97,7 +97,7 @@ def _state(report: Report) -> tuple[str, str]:
     """In a word, and its style."""
     if report.damage:
         return "damaged", "bold red"
-    return ("not complete", "yellow") if report.pending else ("ok", "green")
+    return ("incomplete", "yellow") if report.pending else ("ok", "green")
 
 
 def _print(reports: list[Report]) -> None:

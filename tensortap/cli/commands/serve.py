@@ -81,8 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=byte_count,
         default=byte_count("1"),
         metavar="GB",
-        help="memory limit of the server, in GB of 10^9 bytes (default: 1); large analyses run in processes "
-        "of their own",
+        help="memory limit of the server, in GB of 10^9 bytes (default: 1); large analyses run in separate "
+        "processes",
     )
     parser.add_argument(
         "--rules",

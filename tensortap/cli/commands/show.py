@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--step",
         type=steps,
         metavar="STEPS",
-        help="step of TENSOR (default: the last); without TENSOR, list the snapshots of 7, 3:10, 3:, or "
+        help="step of TENSOR (default: last); without TENSOR, the steps to list: 7, 3:10, 3:, or "
         "-1 for the last",
     )
     parser.add_argument(
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="mean",
         metavar="STATISTIC",
-        help="compare TENSOR on all workers, the worst first, by a statistic (default: mean), at all steps "
+        help="compare TENSOR on all workers by a statistic (default: mean), worst first, at all steps "
         "or at --step",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")

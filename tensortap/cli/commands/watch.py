@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _show(arguments, before[-1] if before else None)
     answer = _answer(reader, len(before), asked, arguments.wait)
     if answer is not None and "error" in answer and rule:
-        _restore(arguments.path / FILE, earlier)  # or the refused rule would spoil the next one, too
+        _restore(arguments.path / FILE, earlier)  # or the refused rule would invalidate the next one, too
     return _report(arguments, answer)
 
 

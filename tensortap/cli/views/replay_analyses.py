@@ -117,7 +117,7 @@ def print_repair(found: Mapping[str, Any], out: Console) -> None:
         largest = found["largest"]
         if largest["value"] >= _HUGE:
             given = f"Inputs of the step reach {number_text(largest['value'])} ({largest['name']})"
-            out.print(cell(f"{given}: training had diverged before. Try an earlier recording (see --list)."))
+            out.print(cell(f"{given}: training had already diverged. Try an earlier recording (see --list)."))
         return
     _print_repairs(f"{_change(found)} that makes them finite", found, out)
 

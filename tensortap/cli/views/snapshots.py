@@ -72,8 +72,8 @@ def print_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
     page = snapshots(run, sort=sort, limit=arguments.limit or _LIMIT, **filters)
     unknown = undecided(run, **filters)
     if unknown:
-        what = f"{counted(unknown, 'snapshot')} skipped: the condition cannot be decided"
-        console(stderr=True).print(f"{what}, as the import has no such count.", style="yellow")
+        what = f"{counted(unknown, 'snapshot')} skipped: the import lacks a count"
+        console(stderr=True).print(f"{what} that the condition needs.", style="yellow")
     if arguments.json:
         print_json([row.as_dict() for row in page.rows])
         return

@@ -238,7 +238,7 @@ class EventsTail:
         if not isinstance(number, int):
             return True
         if number < self._next:
-            self._report("A line is skipped that repeats an earlier one.")
+            self._report("A line that repeats an earlier one is skipped.")
             return False
         if number > self._next and not self._skipped:
             self._report(f"{counted(number - self._next, 'event')} missing before it.")

@@ -233,7 +233,7 @@ def wrong_count(worker: str, what: str, there: int, said: int) -> str:
     if there == said:
         return ""
     can = f"{counted(there, what)} of {said:,} can be read"
-    why = "damaged or cut off" if there < said else "damaged: some are there twice"
+    why = "damaged or truncated" if there < said else "damaged: some appear twice"
     return f"{worker}: {can}: its files are {why}. Copy them again."
 
 

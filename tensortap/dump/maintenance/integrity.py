@@ -154,8 +154,8 @@ class Completeness:
                 self.pending.append(tail.pending)
             elif tail.closed:
                 self.pending.append(
-                    f"{CLOSED_FILE} is missing, though the statistics end in order: the process was"
-                    " stopped as it closed them, or the file was not copied. Nothing says how much there was."
+                    f"{CLOSED_FILE} is missing, although the statistics are closed: the process was stopped,"
+                    " or the file was not copied. The expected number of snapshots is unknown."
                 )
             if unnamed:
                 why = "their rows are not committed yet or are lost"
@@ -297,7 +297,7 @@ def check_graph_def(reader: RunReader, graph_id: str) -> None:
     """Reads the GraphDef of a graph, if it has one.
 
     Raises:
-        DamagedError: it was cut, or is not one.
+        DamagedError: it is truncated, or is not one.
     """
     try:
         data = read_graph_def(reader.path, graph_id)
@@ -330,4 +330,4 @@ def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _damaged(at: int) -> DamagedError:
-    return DamagedError(f"Its GraphDef is cut off or damaged at byte {at}.", "Copy the .pb file again.")
+    return DamagedError(f"Its GraphDef is truncated or damaged at byte {at}.", "Copy the .pb file again.")

@@ -15,12 +15,12 @@ from tensortap.storage.filesystem import stat_path
 from ..format.layout import stats_path
 from .stats_reader import TailPosition
 
-_SETTLE_NS = 2 * 10**9  # a file that was written to just now may change within its time stamp's resolution
+_SETTLE_NS = 2 * 10**9  # a file that was written to just now may change within its timestamp's resolution
 
 
 @dataclass(frozen=True, slots=True)
 class FileMark:
-    """State of a file: `length` bytes of it were read, with that checksum. `settled`: its time stamp was old
+    """State of a file: `length` bytes of it were read, with that checksum. `settled`: its timestamp was old
     enough to detect every later change."""
 
     size: int
@@ -34,7 +34,7 @@ class FileMark:
 class FileFingerprints:
     """The marks of a worker's files, recomputed only for changed ones.
 
-    `renewed`: `hold` read a whole file, and found a time stamp that spares the next reader this.
+    `renewed`: `hold` read a whole file, and found a timestamp that spares the next reader this.
     """
 
     def __init__(self, worker_dir: Path, known: list[dict[str, Any]] | None = None) -> None:
@@ -62,7 +62,7 @@ class FileFingerprints:
         return FileMark(found.size, found.mtime_ns, found.inode, length, crc, _is_settled(found))
 
     def hold(self) -> bool:
-        """Whether the bytes read of each file are unchanged: by time stamp, or else by checksum."""
+        """Whether the bytes read of each file are unchanged: by timestamp, or else by checksum."""
         try:
             return all(self._holds(number, mark) for number, mark in enumerate(self._known))
         except (OSError, DamagedError):

@@ -324,7 +324,7 @@ class _Stored:
     def check(self, start: int, length: int) -> None:
         """Raises DamagedError if bytes `start` … `start + length` are not in the value or its file."""
         if start < 0 or length < 0 or start + length > self._ref.length:
-            what = f"Bytes {start} to {start + length} are not in a value of {self._ref.length}."
+            what = f"Bytes {start} to {start + length} are not in a value of {self._ref.length} bytes."
             raise DamagedError(what)
         if self._file is not None:
             self._file.check_there(self._ref.offset + start, length)
@@ -403,7 +403,7 @@ def _unpack(
     chunk = chunk_size(ref.codec)
     raw = ref.nbytes or 0
     if start < 0 or length < 0 or start + length > raw:
-        raise DamagedError(f"Bytes {start} to {start + length} are not in a value of {raw}.")
+        raise DamagedError(f"Bytes {start} to {start + length} are not in a value of {raw} bytes.")
     frames = _frame_offsets(ref, stored) if frames is None else frames
     out = bytearray()
     for i in range(start // chunk, -(-(start + length) // chunk)):

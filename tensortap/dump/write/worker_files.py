@@ -155,7 +155,7 @@ class WorkerFiles:
         self._spare.free()
 
 
-_STEPS = 64  # of one tensor at the same time; a step that comes back after so many others starts at 0 again
+_STEPS = 64  # of one tensor at the same time; a step that comes back after this many others starts at 0 again
 
 
 class VisitCounter:

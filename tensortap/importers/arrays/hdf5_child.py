@@ -53,7 +53,7 @@ def main(path: str, max_unpacked: int, usual_ratio: int) -> None:
                 _send(name, dataset, channel)
             except MemoryError:
                 channel.send(
-                    {"name": name, "refused": ("It would need more memory than its stored size allows.")}
+                    {"name": name, "refused": ("It would expand to more memory than its stored size allows.")}
                 )
             except Exception as error:
                 channel.send({"name": name, "refused": f"{type(error).__name__}: {str(error)[:300]}"})

@@ -85,10 +85,10 @@ def read_npy(
             "Save it as numbers or text, e.g. with array.astype(float).",
         )
     if dtype.names is not None or dtype.subdtype is not None or dtype.kind == "V":
-        raise RefusedError(f"{what} contains structs ({str(dtype)[:80]}).", "Save their fields one by one.")
+        raise RefusedError(f"{what} contains structs ({str(dtype)[:80]}).", "Save their fields separately.")
     length = check_array_size(shape, dtype.itemsize, what)
     if length > available:
-        raise RefusedError(f"{what} is cut off: some of its {length:,} bytes are missing.")
+        raise RefusedError(f"{what} is truncated: some of its {length:,} bytes are missing.")
     if stored is not None and budget is not None:
         texts = math.prod(shape) * _TEXT_BYTES if dtype.kind in "SU" else 0
         budget.take(length + texts, stored)
@@ -97,7 +97,7 @@ def read_npy(
     data = np.empty(length, np.uint8)
     there = _read_into(file, data.data)
     if there != length:
-        raise RefusedError(f"{what} is cut off: {there:,} of {length:,} bytes are present.")
+        raise RefusedError(f"{what} is truncated: {there:,} of {length:,} bytes are present.")
     flat = data.view(dtype)
     return flat.reshape(shape[::-1]).T if column_major else flat.reshape(shape)
 

@@ -167,7 +167,7 @@ class _Bundle:
 
     def _bytes(self, entry: Message, shape: tuple[int, ...], name: str) -> bytes:
         if not 0 <= entry.shard_id < self._shards <= 99_999:
-            raise RefusedError(f"It should be in file {entry.shard_id} of {self._shards}.")
+            raise RefusedError(f"It refers to file {entry.shard_id}, but the checkpoint has {self._shards}.")
         check_array_size(shape, 1, name)
         check_array_size((entry.size,), 1, name)
         path = self._prefix.with_name(f"{self._prefix.name}.data-{entry.shard_id:05d}-of-{self._shards:05d}")

@@ -41,9 +41,9 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
     """(the number at `at`, where the next byte is).
 
     Raises:
-        RefusedError: it is cut off, or longer than 64 bits.
+        RefusedError: it is truncated, or longer than 64 bits.
     """
     try:
         return read_number(data, at)
     except ValueError as error:
-        raise RefusedError("A number is cut off or too long: the file is damaged.") from error
+        raise RefusedError("A number is truncated or too long: the file is damaged.") from error

@@ -108,7 +108,7 @@ def _read_header(file: RawIOBase) -> tuple[Any, list[list[Any]], int]:
     header = json.loads(text)
     start = _HEAD.size + length
     if size != start + header["size"]:
-        raise ValueError("the file is cut")
+        raise ValueError("the file is truncated")
     for _, dtype, count, at, _ in header["arrays"]:
         if dtype not in _DTYPES or min(count, at) < 0 or start + at + count > size:
             raise ValueError("the header is invalid")

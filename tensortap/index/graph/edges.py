@@ -202,7 +202,7 @@ def _bytes_of(texts: pa.StringArray) -> tuple[Int32s, Bytes]:
 
 
 def _slots(left: np.ndarray[Any, Any], starts: Int32s, ends: Int32s, data: Bytes) -> tuple[Int32s, Int32s]:
-    """(slot, bytes to cut off) of every text; both 0 for texts not in `left` and without `:slot`."""
+    """(slot, bytes to remove) of every text; both 0 for texts not in `left` and without `:slot`."""
     value, slot, cut = (np.zeros(len(ends), np.int32) for _ in range(3))
     for digits in range(1, _DIGITS + 1):
         left = left[ends[left] - digits - 1 > starts[left]]  # a name stays

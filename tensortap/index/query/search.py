@@ -86,7 +86,7 @@ def snapshots(
 
 
 def _is_large(run: RunIndex, asked: Filters) -> bool:
-    """Whether so many snapshots are looked at that they are read some at a time."""
+    """Whether the snapshots to check are so numerous that they are read in parts."""
     catalog, steps = run.catalog, parse_steps(asked.steps)
     if catalog.rows <= catalog.rows_at_once or steps.stop == steps.first + 1:
         return False
@@ -245,7 +245,7 @@ def _ordered(run: RunIndex, asked: Filters, sort: str) -> Array:
             found = np.concatenate([find_rows(run, asked, block) for block in blocks])
             if len(found) > run.catalog.rows_at_once:
                 raise LimitError(
-                    f"{len(found):,} snapshots are too many for a place in their order.", "Filter."
+                    f"{len(found):,} snapshots are too many to find a row among them.", "Filter the list."
                 )
             rows = kept.put(run, (asked, sort), sort_rows(run, found, sort, len(found)))
     return rows

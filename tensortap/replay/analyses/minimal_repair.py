@@ -206,7 +206,7 @@ class RepairSearch:
         """(the smallest set of repairs, others that each help alone). Repairs of the first origin come first,
         because later origins mostly follow from it.
 
-        The search runs without the graph optimiser, three times as fast. Found repairs are run together; if
+        The search runs without the graph optimizer, three times as fast. Found repairs are run together; if
         that does not help there, the search begins again with it.
 
         Args:
@@ -218,12 +218,12 @@ class RepairSearch:
         self._as_written = False
         if (
             not found or self._expected is not None or self._is_confirmed(found)
-        ):  # taps on all keep the optimiser off
+        ):  # taps on all keep the optimizer off
             return found, others
         return self._search(origins)
 
     def _is_confirmed(self, repairs: Sequence[Repair]) -> bool:
-        self._progress("replaying the step with the repair and the graph optimiser")
+        self._progress("replaying the step with the repair and the graph optimizer")
         nodes = repairs[0].nodes
         return self._is_good(self._in_float32(nodes) if nodes else self._repaired(repairs))
 

@@ -39,7 +39,7 @@ def measure_observer_effect(
 ) -> ObserverEffect:
     """Captures all of `tensors` at once; if that changes a result, finds the first one that does.
 
-    Results that differ each time are recognised by a second run without taps.
+    Results that differ each time are recognized by a second run without taps.
     The search halves the list, so it assumes that more taps never undo what fewer changed.
     """
     names = [argument.name for argument in recording.arguments]

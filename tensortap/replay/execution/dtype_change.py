@@ -129,7 +129,7 @@ class _Rewriting:
         for attributes in self._definition.arg_attr.values():
             _forget_handle(attributes)
         _leave_xla(self._definition.attr)
-        self._definition.attr.pop("api_implements", None)  # the optimiser would put another function there
+        self._definition.attr.pop("api_implements", None)  # the optimizer would put another function there
 
     def _change(self, node: Any) -> None:
         if self._chosen is None:

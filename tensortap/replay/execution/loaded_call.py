@@ -137,7 +137,7 @@ class LoadedCall:
         Args:
             wanted: tensors to return; None: none.
             arguments: other inputs, of the same kinds and dtypes.
-            as_written: run without the graph optimiser, which takes most of the time of a first run; last
+            as_written: run without the graph optimizer, which takes most of the time of a first run; last
                 bits may differ.
         """
         arguments = self._recording.arguments if arguments is None else arguments

@@ -148,7 +148,7 @@ def _change_dtype(node: Any, dtype: str) -> bool:
 
 
 def _as_written() -> Any:
-    """Keeps the graph optimiser from merging or folding the nodes under test."""
+    """Keeps the graph optimizer from merging or folding the nodes under test."""
     config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     return config

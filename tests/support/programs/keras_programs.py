@@ -315,7 +315,7 @@ def gan(capture: Capture) -> Results:
 
 
 class WassersteinNetwork(keras.Model):  # type: ignore[misc]
-    """A critic that is applied to three batches, and penalised for its gradient by the inputs.
+    """A critic that is applied to three batches, and penalized for its gradient by the inputs.
 
     oneDNN computes the gradients of the convolution's kernel and bias in one kernel.
     """

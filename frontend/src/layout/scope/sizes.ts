@@ -14,7 +14,7 @@ export const SMALL_FONT = 10;
 export const SUBTITLE_FONT = 10;
 export const SCOPE_FONT = 12.5;
 
-/** Widths are quantised, so that `MatMul_3` and `MatMul_12` have equal widths and repeated parts of a network get the same layout. */
+/** Widths are quantized, so that `MatMul_3` and `MatMul_12` have equal widths and repeated parts of a network get the same layout. */
 const STEP = 10;
 
 const stepped = (width: number): number => STEP * Math.ceil(width / STEP);

@@ -86,8 +86,8 @@ describe('decodeColumns', () => {
 
   const whole = encode([{ name: 'f', type: 'f64', data: [Float64Array.of(1, 2, 3)], count: 3 }]);
   test.each([
-    ['not columns', new TextEncoder().encode('<!doctype html>').buffer, /not columns/],
-    ['empty', new ArrayBuffer(0), /not columns/],
+    ['not columns', new TextEncoder().encode('<!doctype html>').buffer, /has no columns/],
+    ['empty', new ArrayBuffer(0), /has no columns/],
     ['a later format', encode([], {}, 'TTCOLS02'), /TTCOLS02/],
     ['a cut header', whole.slice(0, 20), /header is truncated/],
     ['cut data', whole.slice(0, whole.byteLength - 8), /"f" is truncated/],

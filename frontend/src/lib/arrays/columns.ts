@@ -140,11 +140,11 @@ function typeName(column: Column): string {
 export function decodeColumns(buffer: ArrayBuffer): Columns {
   const magic = buffer.byteLength >= HEADER_AT ? decode(new Uint8Array(buffer, 0, MAGIC.length)) : '';
   if (magic.slice(0, 6) !== MAGIC.slice(0, 6))
-    throw new ColumnsError('these bytes are not columns: their magic is missing; is this address a tensortap server?');
-  if (magic !== MAGIC) throw new ColumnsError(`these columns are of format ${magic}, this page reads ${MAGIC}; reload the page`);
+    throw new ColumnsError('the response has no columns (its magic bytes are missing); is this a tensortap server?');
+  if (magic !== MAGIC) throw new ColumnsError(`the response has columns format ${magic}, this page reads ${MAGIC}; reload the page`);
   const headerLength = new DataView(buffer).getUint32(MAGIC.length, true);
   const dataAt = HEADER_AT + headerLength;
-  if (dataAt > buffer.byteLength) throw new ColumnsError('the header is truncated; fetch the answer again');
+  if (dataAt > buffer.byteLength) throw new ColumnsError('the header is truncated; reload the page');
   const header = parseHeader(decode(new Uint8Array(buffer, HEADER_AT, headerLength)));
   const columns = new Map(header.columns.map((column) => [column.name, read(buffer, dataAt, column)]));
   return new Columns(header.meta, columns);
@@ -154,7 +154,7 @@ function parseHeader(text: string): { meta: Record<string, unknown>; columns: Co
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new ColumnsError('the header is not JSON; fetch the answer again', { cause });
+    throw new ColumnsError('the header is not JSON; reload the page', { cause });
   }
 }
 
@@ -162,7 +162,7 @@ function read(buffer: ArrayBuffer, dataAt: number, column: ColumnHeader): Column
   const { type, count } = column;
   const slice = (offset: number, length: number): [ArrayBuffer, number] => {
     if (!(offset >= 0 && dataAt + offset + length <= buffer.byteLength))
-      throw new ColumnsError(`column "${column.name}" is truncated; fetch the answer again`);
+      throw new ColumnsError(`column "${column.name}" is truncated; reload the page`);
     return [buffer, dataAt + offset];
   };
   if (type === 'i32') return new Int32Array(...slice(column.offset, count * 4), count);

@@ -45,13 +45,13 @@ export function decodeNpy(buffer: ArrayBuffer): NpyArray {
 function readHeader(view: DataView): { header: string; dataOffset: number } {
   const bytes = new Uint8Array(view.buffer);
   if (bytes.length < 10 || latin1(bytes.subarray(0, 6)) !== MAGIC) {
-    throw new NpyError('the answer is not an .npy file (its magic bytes are missing)');
+    throw new NpyError('the response is not an .npy file (its magic bytes are missing)');
   }
   const major = bytes[6] as number;
   if (major > 3) throw new NpyError(`.npy version ${major} is newer than this page understands (3)`);
   const length = major === 1 ? view.getUint16(8, true) : view.getUint32(8, true);
   const start = major === 1 ? 10 : 12;
-  if (start + length > bytes.length) throw new NpyError('the .npy file ends within its header');
+  if (start + length > bytes.length) throw new NpyError('the .npy header is truncated');
   return { header: latin1(bytes.subarray(start, start + length)), dataOffset: start + length };
 }
 

@@ -47,7 +47,7 @@ export function parseMatches(text: string): Pairs {
   }
   const { tensortap_matches, nodes } = (typeof found === 'object' && found !== null ? found : {}) as Record<string, unknown>;
   if (tensortap_matches !== VERSION)
-    throw new Error('The file has no matches: {"tensortap_matches": 1, "nodes": {"node in A": "node in B"}}.');
+    throw new Error('The file has no matches. It must look like {"tensortap_matches": 1, "nodes": {"node in A": "node in B"}}.');
   const pairs = pairsOf(nodes);
   if (pairs === null) throw new Error('The "nodes" of the file must map a node of A to a node of B.');
   return pairs;

@@ -39,5 +39,5 @@ export function unravel(position: number, shape: readonly number[]): number[] {
 
 /** Description of the stored elements. */
 export function sampleText(sample: Sample): string {
-  return sample.how === 'even' ? 'evenly spaced' : `drawn at random, one of each stretch (seed ${sample.seed})`;
+  return sample.how === 'even' ? 'evenly spaced' : `drawn at random, one per interval (seed ${sample.seed})`;
 }

@@ -26,7 +26,7 @@ export const METRIC_COLUMNS = [
     worst: 'high',
   },
   { id: 'cosine', label: 'Cosine', title: 'Cosine similarity', worst: 'low' },
-  { id: 'sqnr', label: 'SQNR', title: 'Signal-to-quantisation-noise ratio, dB', worst: 'low' },
+  { id: 'sqnr', label: 'SQNR', title: 'Signal-to-quantization-noise ratio, dB', worst: 'low' },
   { id: 'psnr', label: 'PSNR', title: 'Peak signal-to-noise ratio, dB', worst: 'low' },
   { id: 'pass_1', label: '≤ 1 %', title: 'Share of elements within 1 % of A', worst: 'low' },
   { id: 'pass_01', label: '≤ 0.1 %', title: 'Share of elements within 0.1 % of A', worst: 'low' },

@@ -130,7 +130,7 @@ function checkEdges(columns: Columns, nodes: number): void {
     const rows = columns.i32(name);
     for (let edge = 0; edge < rows.length; edge++) {
       const row = rows[edge]!; // counted: before the browser has compiled this, a for-of takes 5 times as long
-      if (row < 0 || row >= nodes) throw new ColumnsError(`${name} names row ${row} of ${nodes} nodes; fetch the graph again`);
+      if (row < 0 || row >= nodes) throw new ColumnsError(`${name} names row ${row} of ${nodes} nodes; reload the page`);
     }
   }
 }

@@ -55,7 +55,7 @@ function Legend({ found: { outlines, of }, dark }: { found: Overlay; dark: boole
       )}
       {of > outlines.length && (
         <span>
-          {formatCount(outlines.length)} of {formatCount(of)} histograms, evenly chosen, the first, the last and this step among them.
+          {formatCount(outlines.length)} of {formatCount(of)} histograms, evenly spaced, including the first, last and this step.
         </span>
       )}
     </p>

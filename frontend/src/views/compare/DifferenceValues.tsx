@@ -35,7 +35,7 @@ function vectorText(row: TensorDifference): string {
     ...(apart > 0 ? [`NaN/Inf differs in ${counted(apart, 'element')}`] : []),
     ...(Number.isNaN(most) ? [] : [`${apart > 0 ? 'other elements: ' : ''}max |A−B| = ${metricText(most)}, mean ${metricText(mean)}`]),
   ];
-  return `Of ${row.shape_a.join('×') || 'a scalar'}: ${said.join('; ') || 'no difference known'}.`;
+  return `Of ${row.shape_a.join('×') || 'a scalar'}: ${said.join('; ') || 'difference unknown'}.`;
 }
 
 function Pictures({ row }: { row: TensorDifference }) {

@@ -50,7 +50,7 @@ function WatchList({ changes }: { changes: readonly WatchChange[] }) {
             {change.error === null ? (
               <code>{change.text || 'nothing'}</code>
             ) : (
-              <span class="event-refused">watch.json was not taken: {change.error}</span>
+              <span class="event-refused">watch.json was ignored: {change.error}</span>
             )}
             <span class="faint">{change.fromProgram ? 'set in code' : 'watch.json'}</span>
           </li>

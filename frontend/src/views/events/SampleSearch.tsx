@@ -91,7 +91,7 @@ function Found({ total, rows }: NonNullable<typeof samplesFound.data.value>) {
   );
 }
 
-/** More than this are summarised. */
+/** More than this are summarized. */
 const MOST_RUNS = 200;
 
 function FedSteps() {

@@ -13,7 +13,7 @@ export function StepCard() {
   const data = batch.data.value;
   return (
     <section class="event-section" aria-label="Batch of the step" data-testid="step-batch" data-step={step.value}>
-      <h2>What fed step {step.value}</h2>
+      <h2>Batch of step {step.value}</h2>
       {batch.error.value && <Failure error={batch.error.value} retry={batch.reload} />}
       {data?.length === 0 && <NoBatch />}
       {data?.map((entry, i) => (
@@ -27,7 +27,7 @@ function NoBatch() {
   const span = runDetail.value?.batches;
   return (
     <p class="event-empty">
-      Which samples fed this step was not noted; it was for {counted(batchSteps.value, 'step')} from {span?.first} to {span?.last}.
+      The samples of this step were not recorded, only those of {counted(batchSteps.value, 'step')} from {span?.first} to {span?.last}.
     </p>
   );
 }

@@ -207,7 +207,7 @@ function StatusMessage({ kind, message }: { kind: 'empty' | 'loading' | 'failed'
   return (
     <div class="graph-status" role={kind === 'failed' ? 'alert' : 'status'}>
       <p>{text}</p>
-      {message && <p class="graph-status-detail">{message}. Reload the page; if it stays, report it with this text.</p>}
+      {message && <p class="graph-status-detail">{message}. Reload the page. If it happens again, report it with this text.</p>}
     </div>
   );
 }

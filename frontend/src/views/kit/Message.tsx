@@ -95,7 +95,7 @@ export function Damage({ sentences = [] }: { sentences?: readonly string[] | und
         {more > 0 && <li>{formatCount(more)} more</li>}
       </ul>
       <p class="faint">
-        <code>tensortap check</code> lists all damage; <code>check --repair</code> copies what is sound.
+        <code>tensortap check</code> lists all damage; <code>check --repair</code> copies the readable part.
       </p>
     </div>
   );

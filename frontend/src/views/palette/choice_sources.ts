@@ -155,7 +155,7 @@ function steps(): Source {
     const wanted = Number(/^(?:step\s*)?(\d{1,15})$/i.exec(text)?.[1] ?? Number.NaN);
     const step = Number.isNaN(wanted) ? null : nearestStep(all, wanted);
     if (step === null) return null;
-    const detail = step === wanted ? {} : { detail: `the nearest to ${wanted}` };
+    const detail = step === wanted ? {} : { detail: `nearest to ${wanted}` };
     return { text: `step ${step}`, ...detail, run: () => goToStep(step) };
   };
   return { group: 'Steps', most: 4, texts, choice, rowOf: (text) => all.indexOf(Number(text.slice(5))), asked };

@@ -58,7 +58,7 @@ export function HistogramTab() {
         <div class="grow" />
         <span class="row">
           <Segmented
-            label="Axis of values"
+            label="Value axis"
             options={SCALES}
             value={histogramScale.value}
             onChange={(scale) => {
@@ -154,7 +154,7 @@ function Outlines({ data, colours }: ChartProps) {
     <HistogramOverlay
       found={found}
       step={at}
-      label={`Histograms of ${data.tensor} over the steps, over each other`}
+      label={`Histograms of ${data.tensor} over the steps, overlaid`}
       colours={colours}
       dark={theme.value === 'dark'}
       saveAs={saveAs()}
@@ -195,7 +195,7 @@ function note(data: Histograms): string {
   if (histogramMode.value === 'overlay') return approximate;
   const missing = step.value !== null && !data.rows.some((row) => row.step === step.value);
   const thinned = missing ? `Step ${step.value} is not in the ${data.rows.length} sampled steps. Switch to “This step”. ` : '';
-  return `${approximate}${thinned}Each row is normalised to its peak (exact zeros excluded). NaN/Inf not shown.`;
+  return `${approximate}${thinned}Each row is normalized to its peak (exact zeros excluded). NaN/Inf not shown.`;
 }
 
 function bucketLabels(data: Histograms): string[] {

@@ -73,9 +73,9 @@ function OneHistory() {
       </div>
       <HistoryChart />
       <p class="chart-note faint">
-        {data.rows.length} snapshots{data.thinned_from ? ` of ${data.thinned_from}, evenly chosen` : ''}
+        {data.rows.length} snapshots{data.thinned_from ? ` of ${data.thinned_from}, evenly spaced` : ''}
         {shownRange.value ? ` in steps ${shownRange.value.first}–${shownRange.value.last}` : ''}. <VisitNote />
-        {note()} Click a step to go there, drag over steps to look at them alone, double click for all.
+        {note()} Click a step to go there, drag to zoom in, double-click to show all steps.
       </p>
     </>
   );

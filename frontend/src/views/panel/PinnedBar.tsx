@@ -14,7 +14,7 @@ export function PinButton() {
   const tensor = chosenTensor.value;
   if (tensor === null) return null;
   const full = pinsFull.value && !isPinned.value;
-  const label = full ? `No more than ${pins.value.length} can be pinned` : 'Pin, to compare its history (k)';
+  const label = full ? `At most ${pins.value.length} tensors can be pinned` : 'Pin, to compare its history (k)';
   return (
     <IconButton
       small

@@ -43,7 +43,7 @@ export function PinnedHistograms() {
         <Plot
           traces={tracesOf(all, found)}
           layout={layoutOf(found, colours)}
-          label={`Histograms of ${all.length} tensors over each other`}
+          label={`Histograms of ${all.length} tensors, overlaid`}
           saveAs={fileName('histograms', 'compared')}
         />
       </div>

@@ -64,7 +64,7 @@ function Column({ pin, name, found, range }: ColumnProps) {
         </h3>
         {row && found.visits > 1 && (
           <span class="chip num" title={`One of ${found.visits} iterations in this step; histogram and statistics show this one`}>
-            iteration {row.visit} ({found.visits})
+            iteration {row.visit} (of {found.visits})
           </span>
         )}
         {pins.value.includes(pinText(pin)) && (

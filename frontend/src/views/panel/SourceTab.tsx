@@ -105,7 +105,7 @@ function SourceText() {
   if (text === null) {
     return source.error.value ? (
       <Message title="The dump does not embed this file">
-        <p>{source.error.value.message} The line itself is shown above where it was recorded.</p>
+        <p>{source.error.value.message} The line itself is shown above, if it was recorded.</p>
       </Message>
     ) : null;
   }

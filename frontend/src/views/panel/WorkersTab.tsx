@@ -81,7 +81,7 @@ function note(grid: WorkerGrid): string {
     leave > 0 && `${leave} differ${leave > 1 ? '' : 's'} from the median, the first at step ${firstStep(grid)}.`,
     miss > 0 && `${counted(miss, 'worker')} captured fewer steps.`,
     others > 0 && `${counted(others, 'worker')} did not capture it.`,
-    grid.step.length < grid.ofSteps && `${grid.step.length} of ${grid.ofSteps} steps, evenly chosen.`,
+    grid.step.length < grid.ofSteps && `${grid.step.length} of ${grid.ofSteps} steps, evenly spaced.`,
     'The line is the median, the band minimum to maximum. Click a cell to go there; Ctrl+wheel, + and − zoom.',
   ]
     .filter(Boolean)

@@ -63,7 +63,7 @@ export function NoSuchOutput({ slot }: { slot: number }) {
     <Message title={`${splitScope(name).label} has no output :${slot}`} testid="no-output">
       <p>
         It has {outputs.length === 0 ? 'none' : counted(outputs.length, 'output')}
-        {first && `: ${outputs.map((output) => `:${output.slot}`).join(', ')}`}. The address may be of another version of the program.
+        {first && `: ${outputs.map((output) => `:${output.slot}`).join(', ')}`}. The link may be from another version of the program.
       </p>
       {first && (
         <div class="actions">

@@ -45,8 +45,8 @@ export function OpenFile({ error, onFile }: OpenFileProps) {
     <main>
       <Message title="Drop a .tap.zip here" testid="open-file">
         <p>
-          It stays on this computer. The viewer shows what “tensortap export RUN --viewer --out run.tap.zip” stored for it, or the page's
-          Share menu.
+          It stays on this computer. The viewer shows the views stored in it by “tensortap export RUN --viewer --out run.tap.zip” or by the
+          page's Share menu.
         </p>
         <input
           type="file"

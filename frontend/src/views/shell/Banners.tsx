@@ -15,7 +15,7 @@ export function Banner() {
     <div class="banner" role="status" data-testid="banner">
       <Icon name="warning" />
       <b>{error.message}</b>
-      <span>{error.hint} What you see is the last data that arrived.</span>
+      <span>{error.hint} The page shows the last data that it received.</span>
     </div>
   );
 }

@@ -56,8 +56,8 @@ export function Help() {
         <KeyTable rows={REPLAY_KEYS} />
         <h3>Colours</h3>
         <p class="muted">
-          Red is NaN, orange is Inf. The strip above the graph has one place for each step; a step with a single bad tensor keeps its
-          colour. The URL encodes this view. Teammates need access to this server; otherwise use Export.
+          Red is NaN, orange is Inf. The strip above the graph has a cell per step, coloured if any of its tensors is bad. The URL encodes
+          this view. Teammates need access to this server; otherwise use Export.
         </p>
       </div>
     </dialog>

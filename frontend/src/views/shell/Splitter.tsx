@@ -57,5 +57,5 @@ export function PanelSplitter() {
 }
 
 export function ProblemsSplitter() {
-  return <Splitter label="Width of the problems" width={problemsWidth} side="left" least={200} most={() => 600} initial={248} />;
+  return <Splitter label="Width of the problems sidebar" width={problemsWidth} side="left" least={200} most={() => 600} initial={248} />;
 }

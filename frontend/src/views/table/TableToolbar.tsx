@@ -99,7 +99,7 @@ export function TableToolbar({ list, undecided, refused }: ToolbarProps) {
       )}
       {refused === null && undecided > 0 && (
         <span class="table-note faint" role="status" data-testid="table-undecided">
-          {formatCounted(undecided, 'snapshot')} skipped: the condition cannot be decided, as the import has no such count
+          {formatCounted(undecided, 'snapshot')} skipped: the import lacks a count that the condition needs
         </span>
       )}
     </div>
@@ -265,7 +265,7 @@ function saveRows(rows: readonly Snapshot[]): void {
   downloadText(`${fileName(runEntry.peek()?.name ?? 'run', part)}.csv`, csvText(header, lines), 'text/csv');
 }
 
-/** The wall has no column heads for sorting. */
+/** The wall has no column headers for sorting. */
 function SortMenu() {
   return (
     <Select

@@ -90,7 +90,7 @@ function First() {
 }
 
 const WORST =
-  'Each cell shows the worst tensor in its scope (largest; for Min smallest, for Mean largest |mean|). Tensors that never change, such as masks, count only where there are no others. Integers are gray unless all are.';
+  'Each cell shows the worst tensor in its scope (largest; for Min smallest, for Mean largest |mean|). Tensors that never change, such as masks, count only where there are no others. Integers are grey, unless all tensors are integers.';
 
 function Legend() {
   const current = timelineScale.value;

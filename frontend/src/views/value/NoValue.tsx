@@ -24,8 +24,8 @@ export function NothingFinite({ whole }: { whole: Snapshot }) {
   return (
     <div class="nothing-finite" role="status" data-testid="nothing-finite">
       <p>
-        <b>No element of this slice is finite</b>; of the whole tensor {formatShare(finite, whole.size)} are ({formatCount(finite)}{' '}
-        elements). Choose another index, or look at all of it:
+        <b>No element of this slice is finite</b>; in the whole tensor, {formatShare(finite, whole.size)} are ({formatCount(finite)}{' '}
+        elements). Choose another index, or see all of it:
       </p>
       <div class="row">
         <button type="button" class="button small" onClick={showHistogram}>
@@ -89,9 +89,9 @@ export function NotKept({ row, kept }: { row: Snapshot; kept: number[] }) {
       ) : (
         <>
           <p>
-            Counts, statistics and histogram of step {row.step} are here,{' '}
-            {Number.isNaN(row.size) ? 'its elements' : `its ${row.size.toLocaleString('en-US')} elements`} are not. To keep them, give the
-            tap this watch:
+            Counts, statistics and histogram of step {row.step} are stored,{' '}
+            {Number.isNaN(row.size) ? 'its elements' : `its ${row.size.toLocaleString('en-US')} elements`} are not. To store them, use this
+            watch:
           </p>
           <CodeBlock code={code} label="Copy code" />
         </>

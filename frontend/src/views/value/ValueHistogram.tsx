@@ -26,7 +26,7 @@ export function ValueHistogram({ data, row }: { data: Slice; row: Snapshot }) {
       <div class="chart" data-testid="slice-histogram" data-elements={values.length}>
         {found.finite > 0 && !canBeDrawn(found) && (
           <Message title="Value range too narrow to plot">
-            They span {formatNumber(found.max - found.min)}. Their numbers are below, and in the table.
+            The values span {formatNumber(found.max - found.min)}. They are listed below, and in the table.
           </Message>
         )}
         {canBeDrawn(found) && (

@@ -221,7 +221,7 @@ def _input_differences(matching: Matching, row: int, frame: Frames) -> list[str]
         text += f"exists only in {has}"
     begins = only.first_extra_ancestor(new)
     if begins != new:
-        text += f"; that starts at {_variable(only.graph, begins) or _node(only.graph, begins)}"
+        text += f", starting at {_variable(only.graph, begins) or _node(only.graph, begins)}"
     line = frame(has, only.graph.names[begins])
     return [text + ("." if line is None else f": {line.file.rpartition('/')[2]}:{line.line}.")]
 

@@ -238,7 +238,7 @@ def accepted_by_tools(metrics: Metrics, dtype: str) -> dict[str, bool]:
     """Whether tools would accept the tensor with their published defaults; only tools whose metrics are
     known.
 
-    LiteRT's RMSE / scale is skipped: its scale is the quantisation's, which a dump does not hold.
+    LiteRT's RMSE / scale is skipped: its scale is the quantization's, which a dump does not hold.
     """
     found: dict[str, bool] = {}
     if math.isnan(metrics.max_ulp):

@@ -25,7 +25,7 @@ from .recompute import Recomputed, recomputed
 
 Flow = tuple[Matching, StepTensors, StepTensors]
 # Not Sub and Add: cancellation in the program's own formula is a bug worth finding. But of what cancelled
-# before, they keep the rounding; so do variables of what they are given.
+# before, they keep the rounding; so do variables assigned from it.
 _KEEP = ops("Sub Add AddV2 ReadVariableOp")
 _SCALE = ops(
     "Reshape Transpose Identity IdentityN Squeeze ExpandDims StopGradient Cast Neg Mul RealDiv Sqrt Tile "

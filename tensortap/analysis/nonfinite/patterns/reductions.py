@@ -87,7 +87,7 @@ def cross_entropy(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     return None
 
 
-def normalised(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+def normalized(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """Batch normalization: the squares in the variance overflow, or the batch is empty."""
     (x, *_) = ins
     if not x.size:
@@ -140,7 +140,7 @@ _MATRICES = ops(
 
 REDUCTIONS: dict[str, Check] = {
     **dict.fromkeys(_SUMS, total),
-    **dict.fromkeys(_NORMS, normalised),
+    **dict.fromkeys(_NORMS, normalized),
     **dict.fromkeys(_MATRICES, decomposition),
     "Softmax": softmax,
     "LogSoftmax": softmax,

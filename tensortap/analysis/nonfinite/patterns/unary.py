@@ -173,7 +173,7 @@ _EXP = "Subtract the maximum first (softmax, logsumexp), use a stable form (soft
 SQRT = "Clip at 0 and add an epsilon under the root: sqrt(maximum(x, 0) + 1e-12)."
 DIVISION = "Add an epsilon to the divisor, or use tf.math.divide_no_nan."
 OVERFLOW = (
-    "Keep the values smaller (normalise, scale the loss), or compute this op in float32 or "
+    "Keep the values smaller (normalize, scale the loss), or compute this op in float32 or "
     "bfloat16, which has the range of float32."
 )
 

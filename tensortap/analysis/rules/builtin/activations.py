@@ -37,7 +37,7 @@ def _how_many(share: float) -> str:
     thresholds={"active": 0.01, "layer_share": 0.5},
     severity="high",
     source="SageMaker Debugger",
-    help="Lower the learning rate, start biases at 0 or above, use LeakyReLU or GELU, or normalise the "
+    help="Lower the learning rate, start biases at 0 or above, use LeakyReLU or GELU, or normalize the "
     "inputs.",
     next_look="Check the input of the ReLU: its histogram over steps shows when it went below 0.",
 )
@@ -120,7 +120,7 @@ def _dead_units(view: RunView, tensor: TensorRole, rows: SnapshotRows, limits: L
     thresholds={"tanh": 9.4999, "sigmoid_low": -23.0, "sigmoid_high": 16.99999, "layer_share": 0.5},
     severity="high",
     source="SageMaker Debugger",
-    help="Normalise inputs, use smaller initial weights, add normalization layers, or lower the "
+    help="Normalize inputs, use smaller initial weights, add normalization layers, or lower the "
     "learning rate.",
     next_look="Check the input of the activation: its histogram over steps shows its range.",
 )

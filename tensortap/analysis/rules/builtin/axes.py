@@ -106,8 +106,8 @@ def broadcast_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
                     names = roles.graph.names
                     text = (
                         f"{names[row]} compares targets of shape {of[target]} with outputs of shape "
-                        f"{of[output]}: the difference is {_text(shape_of(roles, (row, 0)))}, of every "
-                        "output and every target."
+                        f"{of[output]}: the difference has shape {_text(shape_of(roles, (row, 0)))}, every "
+                        "output minus every target."
                     )
                     yield from _at(view, roles, row, text, Evidence(0, "rank of the difference", 2.0, 1.0))
                     break

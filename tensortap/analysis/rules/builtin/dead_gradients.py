@@ -81,7 +81,7 @@ def _at_times(view: RunView, entry: LedgerEntry, tensor: TensorRole) -> Hit:
 
 _BY_TURNS = (
     "This is fine if only some batches use the layer (mixture of experts, alternating tasks). "
-    "Otherwise look where the zeros start."
+    "Otherwise, find where the zeros start."
 )
 _WHICH_STEPS = "Check the history of the gradient: at which steps, and for which batches, is it 0?"
 

@@ -120,7 +120,7 @@ _CONVERGED = (
     thresholds={"first_last_ratio": 70.0},
     severity="high",
     source="AutoTrainer",
-    help="Clip gradients (clipnorm=1.0), lower the learning rate, or use gated or normalised recurrent "
+    help="Clip gradients (clipnorm=1.0), lower the learning rate, or use gated or normalized recurrent "
     "layers.",
     next_look="Compare the gradients layer by layer: where in the backward pass do they grow?",
 )

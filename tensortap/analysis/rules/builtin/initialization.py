@@ -77,7 +77,7 @@ def poor_weight_init(view: RunView, limits: Limits) -> Iterable[Hit]:
     begins = [int(steps[0]) for tensor in kernels if len(steps := first.of(tensor.code))]
     if not begins:
         return
-    # Trained weights say nothing about their initial values.
+    # Trained weights do not show their initial values.
     scales = _scales(view, _rows_at(view, kernels, min(begins)))
     large = [scale for scale in scales if scale.above > limits["variance_ratio"]]
     small = [scale for scale in scales if scale.below > limits["variance_ratio"]]

@@ -172,16 +172,16 @@ def target_out_of_range(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 @rule(
     "NegatedLoss",
-    "a cross-entropy that is maximised",
+    "a cross-entropy that is maximized",
     severity="high",
     source="tensortap: the ops between the cross-entropy and the loss",
-    help="Minimise the cross-entropy itself: remove the minus sign.",
+    help="Minimize the cross-entropy itself: remove the minus sign.",
     next_look="Check the line that computes the loss.",
 )
 def negated_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
     """Where a graph has one loss, and that is a cross-entropy but for averages, constants and its sign.
 
-    Of two models that compete one may maximise what the other minimises; their graph has several losses.
+    Of two models that compete one may maximize what the other minimizes; their graph has several losses.
     """
     del limits
     for roles in trained_graphs(view):

@@ -183,7 +183,7 @@ def classes_guessed(roles: Roles, loss: float) -> int:
     "a huge loss",
     thresholds={"loss": 1e3},
     source="AutoTrainer",
-    help="Normalise inputs and targets, lower the learning rate, or use the mean instead of the sum in "
+    help="Normalize inputs and targets, lower the learning rate, or use the mean instead of the sum in "
     "the loss.",
     next_look="Check the history of the loss.",
 )

@@ -94,7 +94,7 @@ class Updates(DependsOnValues):
 
 
 def _exact(run: RunIndex, weights: _Weights) -> Iterator[tuple[int, tuple[int, float]]]:
-    """(position, (step, ratio)) of evenly chosen pairs, computed from the values. Unreadable pairs are
+    """(position, (step, ratio)) of evenly spaced pairs, computed from the values. Unreadable pairs are
     skipped; the proof from their norms remains."""
     count = len(weights.kept)
     chosen = np.unique(np.linspace(0, count - 1, min(_PAIRS, count)).astype(int)).tolist()

@@ -71,7 +71,7 @@ def replica_drift(view: RunView, limits: Limits) -> Iterable[Hit]:
     severity="medium",
     source="tensortap: the processes of one job capture the same steps",
     help="Read the log of that process, and check the machine it ran on.",
-    next_look="What it captured last, and its events.",
+    next_look="Check its last captured tensors, and its events.",
 )
 def missing_worker(view: RunView, limits: Limits) -> Iterable[Hit]:
     """By rank: a process that was started again is a further worker of its rank."""
@@ -105,7 +105,7 @@ def missing_worker(view: RunView, limits: Limits) -> Iterable[Hit]:
     severity="medium",
     source="tensortap: the processes of one job do equal work at each step",
     help="Compare its machine with the others: temperature, clock, other processes, the input pipeline.",
-    next_look="The input pipeline and the load of that machine.",
+    next_look="Check the input pipeline, and the load of that machine.",
 )
 def slow_worker(view: RunView, limits: Limits) -> Iterable[Hit]:
     """By the times of capture, of each worker's own clock. Workers that wait for each other at each step take
@@ -270,7 +270,7 @@ def _hit(view: RunView, drift: _Drift, others: Sequence[_Drift], tolerance: floa
         f"{who} from step {drift.first_step} on: {drift.column} {drift.own:.9g} instead of {drift.usual:.9g}."
     )
     if others:
-        text += f" {counted(len(others), 'other tensor')} of it also differ{'s' if len(others) == 1 else ''},"
+        text += f" {counted(len(others), 'other tensor')} also differ{'s' if len(others) == 1 else ''},"
         text += f" the first from step {min(other.first_step for other in others)} on."
     evidence = [Evidence(drift.first_step, "share of workers that differ", len(drift.workers) / drift.of)]
     if math.isfinite(drift.own) and math.isfinite(drift.usual) and drift.usual:

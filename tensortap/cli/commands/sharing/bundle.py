@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         text = f"{out}: step {recording.step}, {bytes_text(size)}; replay it: tensortap replay {out}"
         console().print(cell(text))
         if arguments.script is not None:
-            console().print(cell(f"{arguments.script}: step through it: python -m pdb {arguments.script}"))
+            console().print(cell(f"{arguments.script}; step through it: python -m pdb {arguments.script}"))
     return 0
 
 

@@ -71,9 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = only_run(arguments.path)
     other = None if arguments.compare is None else only_run(arguments.compare)
     if other is not None and other.path == found.path:
-        raise InvalidNameError(
-            f"--compare is the same run as RUN: {found.name!r} itself.", "Pass another run."
-        )
+        raise InvalidNameError(f"--compare is the same run as RUN ({found.name!r}).", "Pass another run.")
     held = None
     if arguments.step is not None:
         held = parse_steps(chosen_steps(found, arguments.step)).of(found.steps.step).tolist()
