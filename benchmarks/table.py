@@ -8,7 +8,8 @@ each of them scrolls a few rows, `flying` while each of them jumps to another pa
 the arrow or Page Down repeats 30 times per second and the panel follows, all at their 95th percentile; `CPU`
 is what the browser's processes spend on a frame of scrolling, which a busy machine changes less. `rows there`
 is how long after a jump the rows in view are drawn, `sorted` how long after a click on a head the first
-of them are, `filtered` after a pattern or a condition; the server does both. Headless browsers draw without a GPU.
+of them are, `filtered` after a pattern or a condition; the server does both. Headless browsers draw
+without a GPU.
 
 Seen on two cores that other work kept busy (load 5; no GPU), a million rows: first rows 0.8 s, scrolling
 48 ms (18 ms of CPU a frame; 31 before rows that stay were left alone), flying 23 ms, rows there 206 ms,

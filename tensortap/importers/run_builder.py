@@ -110,7 +110,7 @@ class RunBuilder:
         if not room:
             raise InvalidNameError(
                 f"The source has several runs, and {self.run[:120]!r} has {MAX_RUN_DEPTH} folders already.",
-                "Choose a name with fewer folders with --run.",
+                "Use --run to choose a name with fewer folders.",
             )
         plain = name = f"{self.run}/{run_name_of(below, room)}"
         while name in self._taken:

@@ -61,7 +61,7 @@ def test_half_a_line_waits_and_a_damaged_one_is_skipped(writer: DumpWriter, fold
     [
         ((0, 1, 1, 2), [0, 1, 2], "repeats an earlier one"),
         ((0, 1, 2, 0, 1), [0, 1, 2], "repeats an earlier one"),
-        ((0, 2), [0, 2], "1 event missing before it"),
+        ((0, 2), [0, 2], "1 event missing before this line"),
         ((0, 0, 2), [0, 2], "repeats an earlier one"),
     ],
 )

@@ -241,7 +241,7 @@ class EventsTail:
             self._report("A line that repeats an earlier one is skipped.")
             return False
         if number > self._next and not self._skipped:
-            self._report(f"{counted(number - self._next, 'event')} missing before it.")
+            self._report(f"{counted(number - self._next, 'event')} missing before this line.")
         self._next, self._skipped = number + 1, False
         return True
 

@@ -108,7 +108,7 @@ class FolderBlobs:
             with FileReader(self._folder / name) as file:
                 if file.size > end:
                     more = counted(file.size - end, "byte")
-                    raise DamagedError(f"{name} has {more} that nothing refers to.", "Copy it again.")
+                    raise DamagedError(f"{name} has {more} without a reference.", "Copy it again.")
 
 
 def store(folder: Path, blobs: Blobs) -> Iterator[None]:

@@ -236,7 +236,7 @@ class _Pair:
                 return why
         inputs = self._one.inputs(node), self._two.inputs(self._partners[node])
         if inputs[0] is None or inputs[1] is None:
-            return "not run, or with an input that was not run"
+            return "not run, or an input was not run"
         if len(inputs[0][0]) != len(inputs[1][0]):
             self.unlike.append(node)
             return "unlike"
