@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import tempfile
 import time
@@ -12,13 +13,16 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
 from _train_steps import Step, make_step
+from disk import MB, TENSOR, direct
 
 PLAIN = "plain"
 RETURNED = "TensorFlow alone, all tensors returned"
 DELIVERED = "tap, values of all nodes delivered"
 SUMMARIES = "tap, summaries of all nodes"
 VALUES = "tap, values of all nodes"
+DIRECT = "writing past the page cache"
 FIRST_CALLS = ("first plain", "first returning all", "first tapped")
 Figures = dict[str, float]
 
@@ -95,6 +99,7 @@ def without_hook() -> Iterator[None]:
         context.Context.call_function = hooked
 
 
+_DIRECT_BYTES = 64 * MB  # of a step
 UNTOUCHED: list[Any] = []  # TensorFlow's own function, once it is imported
 
 
@@ -148,13 +153,29 @@ def tap_rows(model: str, quick: bool, steps: int, rounds: int) -> list[Row]:
             step()  # traced under a tap: layers and gradients are known only then
         for mode, tap in taps.items():
             runs[mode] = (lambda tap=tap: tapped(tap)), tap.flush
+        if hasattr(os, "O_DIRECT"):
+            runs[DIRECT] = _direct_writer(Path(logdir) / "direct"), lambda: None
         timings = interleaved(runs, steps, rounds)
         written = {mode: folder_bytes(tap.run_dir) / (steps * (rounds + 1)) for mode, tap in taps.items()}
+        written[DIRECT] = _DIRECT_BYTES
         for tap in taps.values():
             tap.close()
     return [
         row_of(model, mode, found, timings[PLAIN], written.get(mode, 0.0)) for mode, found in timings.items()
     ]
+
+
+def _direct_writer(folder: Path) -> Step:
+    """Writes 64 MB into a new file, from an aligned buffer past the page cache: what the disk takes."""
+    rng = np.random.default_rng(0)
+    tensors = [rng.integers(0, 255, TENSOR, np.uint8) for _ in range(_DIRECT_BYTES // TENSOR)]
+    folder.mkdir()
+
+    def write() -> None:
+        into = Path(tempfile.mkdtemp(dir=folder))
+        direct(into, tensors, False, size=4 * MB)
+
+    return write
 
 
 def unwatched(model: str, quick: bool, pairs: int) -> Figures:
