@@ -163,19 +163,17 @@ def figures_of(model: str, rows: list[Row], figures: Figures) -> list[Figure]:
     """What a step, and the first call, take more than plain ones; the limit is TensorFlow returning all."""
     extra = {row.mode: (row.cpu - row.plain_cpu) * 1e3 for row in rows}
     plain, returning, first = (figures[name] for name in FIRST_CALLS)
-    return [
+    found = [
         Figure(f"{model}: not watched", "of plain", figures["unwatched"], 1.0),
         Figure(f"{model}: values, not written, extra", "ms", extra[DELIVERED], extra[RETURNED]),
         Figure(f"{model}: summaries, extra", "ms", extra[SUMMARIES], peer=extra["tfdbg2 FULL_HEALTH"]),
         Figure(f"{model}: values, extra", "ms", extra[VALUES], peer=extra["tfdbg2 FULL_TENSOR"]),
         Figure(f"{model}: first call", "of plain", first / plain, returning / plain),
-        *(
-            Figure(
-                f"{model}: values, by the clock", "ns/byte", *(1e9 * seconds_per_byte(row) for row in pair)
-            )
-            for pair in zip(*([row for row in rows if row.mode == mode] for mode in (VALUES, DIRECT)))
-        ),
     ]
+    clock = {row.mode: 1e9 * seconds_per_byte(row) for row in rows if row.mode in (VALUES, DIRECT)}
+    if DIRECT in clock:
+        found.append(Figure(f"{model}: values, by the clock", "ns/byte", clock[VALUES], clock[DIRECT]))
+    return found
 
 
 def table(rows: list[Row]) -> str:
