@@ -130,7 +130,11 @@ def goals(model: str, rows: list[Row], figures: Figures) -> list[list[str]]:
     own, error = figures["unwatched own"] * 1e6, figures["unwatched error"]
     found = [
         (f"steps not watched / plain (+-{error:.3f}; {own:.0f} us of Python)", 1.01, figures["unwatched"]),
-        ("values handed over / TensorFlow alone", 1.15, modes[DELIVERED].cpu / modes[RETURNED].cpu),
+        (
+            "values delivered / TensorFlow alone, all tensors returned",
+            1.15,
+            modes[DELIVERED].cpu / modes[RETURNED].cpu,
+        ),
         ("first tapped call / TensorFlow alone, all tensors returned", 1.1, first / returning),
         ("summaries of all nodes: extra / FULL_HEALTH's extra", 0.35, summaries),
         ("values of all nodes: extra / FULL_TENSOR's extra", 0.5, values),

@@ -178,13 +178,17 @@ class CaptureWarnings:
             "Watch(visits=None) for all, or Watch(visits=…) to set the limit.",
         )
 
-    def steps_skipped(self, share: float, plain: float, extra: float) -> None:
-        """Watched steps are skipped because of the budget. Printed as a line, because it is not an error."""
+    def steps_skipped(self, share: float, plain: float, extra: float, roles: bool) -> None:
+        """Watched steps are skipped or reduced because of the budget. Printed as a line, because it is not an
+        error."""
+        some = "some watched steps are skipped"
+        if roles:
+            some += ", or reduced to losses, gradients, weights and layer outputs,"
         self._say(
             "budget",
-            f"some watched steps are skipped to keep the cost below {number_text(100 * share)} %: capture "
+            f"{some} to keep the cost below {number_text(100 * share)} %: capture "
             f"adds {1000 * extra:,.1f} ms to a step of {1000 * plain:,.1f} ms. Watch fewer tensors "
-            "or raise Tap(budget=…) to capture more steps.",
+            "or raise Tap(budget=…) to capture more.",
         )
 
     def session_parts(self, imported: Sequence[str], calls: Sequence[str]) -> None:

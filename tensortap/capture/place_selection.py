@@ -16,6 +16,7 @@ from .pipeline.messages import CapturedTensor
 from .tracing.candidate import Candidate
 from .tracing.traced_function import Place, TracedRoot
 from .watching.selection import Handling, Selected, StepWatches
+from .watching.watch import MAIN_KINDS
 
 Counts = npt.NDArray[np.int64]
 """By number of the place: its position among the candidates of a traced function."""
@@ -64,6 +65,9 @@ class PlaceSelection:
     A step delivers thousands of tensors, in the same groups each time. What is needed of a group is collected
     once: with a lookup for each tensor most of the time went to memory that the step had displaced from the
     caches.
+
+    Attributes:
+        has_roles, has_others: whether losses, gradients, weights or layer outputs are selected, and others.
     """
 
     def __init__(self, traced: TracedRoot, watches: StepWatches) -> None:
@@ -73,6 +77,8 @@ class PlaceSelection:
             for place, candidate in traced.candidates.items()
             if (selected := watches.select(candidate)) is not None
         }
+        roles = [selected.candidate.kind in MAIN_KINDS for selected in self._selected.values()]
+        self.has_roles, self.has_others = any(roles), not all(roles)
         self._groups: dict[int, _Group] = {}  # by id of their places, which they hold
 
     def take(

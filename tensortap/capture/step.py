@@ -25,6 +25,7 @@ from .tracing.candidate import Kind
 from .tracing.traced_function import Place, TracedRoot
 from .triggers.firing import failure_facts, has_failed
 from .watching.selection import Selected
+from .watching.step_budget import Level
 from .watching.watch import Watch
 
 # What `record=` cannot record, and why.
@@ -142,7 +143,8 @@ class Step:
         self._safely("", self._deliver_waiting)
         if state.budget is not None and self._began is not None and error is None:
             seconds = state.budget.clock() - self._began
-            state.budget.note(seconds, state.writer_thread.busy, captured=bool(self.watches))
+            level: Level = "" if not self.watches else "roles" if self.watched.only_roles else "all"
+            state.budget.note(seconds, state.writer_thread.busy, level=level)
         if not self._is_extra:
             for number, facts in state.samples.take(first, len(self.numbers), self._source):
                 state.put_event(number, "batch", facts)

@@ -78,8 +78,8 @@ class Tap:
         stop: stop training when a trigger fires. True raises a `TrainingStoppedError` at the end of the step
             (the only error that capture raises), `"return"` makes Keras' `fit` return; a custom loop can
             check `fired`. Each step then waits for its check.
-        budget: maximum share of the step time for capture, e.g. 0.03. Watched steps beyond it are skipped
-            (docs/how-to/keep-the-cost-low.md). Not with `on`.
+        budget: maximum share of the step time for capture, e.g. 0.03. Watched steps beyond it are skipped or
+            reduced (docs/how-to/keep-the-cost-low.md). Not with `on`.
         summarize: where to compute summaries of tensors without stored values: on the `"host"`, or with
             TensorFlow ops on the `"device"`, so that only kilobytes leave a GPU (docs/what-it-costs.md). Not
             with `on` or `record`, which need values.

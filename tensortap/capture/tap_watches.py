@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from .capture_warnings import CaptureWarnings, OneTimeWarnings, PutEvent, print_line
 from .place_selection import PlaceSelection
@@ -43,7 +44,7 @@ class TapWatches:
         self._watch_file = watch_file
         self._triggers = triggers
         self._budget = budget
-        self._step_watches: dict[tuple[tuple[Watch, ...], ...], StepWatches] = {}
+        self._step_watches: dict[Any, StepWatches] = {}
         self._selections: dict[tuple[str, StepWatches], PlaceSelection] = {}
         self._unselected: dict[str, set[Kind]] = {}  # kinds by function without selected tensors
         self._any_selected = False  # outside functions
@@ -55,9 +56,9 @@ class TapWatches:
         if self._watch_file is not None:
             self._poll_watch_file(self._watch_file, numbers.start)
         written = self._wanting(numbers)
-        if written and self._budget is not None and not self._budget.admits():
-            written = ()
         found = StepWatches(written)
+        if written and self._budget is not None:
+            found = self._within(self._budget, written)
         if self._triggers is not None:
             found = self._triggers.extend(written, self.current, numbers)
         before = self._ran or numbers
@@ -106,9 +107,20 @@ class TapWatches:
         if self._ran and not self._any_watched:
             self._not_captured.no_step_watched(self.current, self._ran)
 
+    def _within(self, budget: StepBudget, written: tuple[Watch, ...]) -> StepWatches:
+        """The watches, or as much of them as the budget admits."""
+        reduced = tuple(filter(None, (watch.of_roles() for watch in written)))
+        selections = self._selections.values()
+        differ = any(each.has_roles for each in selections) and any(each.has_others for each in selections)
+        level = budget.admits(roles=differ and bool(reduced))
+        if level == "roles":
+            return StepWatches(reduced, only_roles=True)
+        return StepWatches(written if level else ())
+
     def _shared(self, found: StepWatches) -> StepWatches:
         """One object for the same watches: selections are looked up by it."""
-        return self._step_watches.setdefault((found.written, found.examined, found.held), found)
+        key = found.written, found.examined, found.held, found.only_roles
+        return self._step_watches.setdefault(key, found)
 
     def _wanting(self, numbers: range) -> tuple[Watch, ...]:
         return tuple(watch for watch in self.current if self._wants(watch, numbers))

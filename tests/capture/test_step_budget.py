@@ -5,53 +5,83 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import keras
 import pytest
 import tensorflow as tf
 from dumped import Dumped
 
 from tensortap.capture.tap import Tap
-from tensortap.capture.watching.step_budget import StepBudget
+from tensortap.capture.watching.step_budget import Level, StepBudget
 from tensortap.capture.watching.watch import Watch
 
 PLAIN = 0.010  # seconds of a step
 
 
-def captured(share: float, extra: float, steps: int, writer: float = 0.0) -> tuple[list[int], list[float]]:
-    """Which of some steps are captured, and what is reported; capture adds `extra` to a step of 10 ms."""
+def captured(
+    share: float, extra: float, steps: int, writer: float = 0.0, *, of_roles: float | None = None
+) -> tuple[dict[Level, list[int]], list[float]]:
+    """Which of some steps are captured, and what is reported; capture adds `extra` to a step of 10 ms, and
+    `of_roles` where only tensors with a role are captured. The first of each takes two seconds more."""
     reports: list[float] = []
-    budget = StepBudget(share, lambda plain, extra: reports.extend((plain, extra)))
-    found, busy = [], 0.0
+    budget = StepBudget(share, lambda plain, extra, roles: reports.extend((plain, extra, roles)))
+    found: dict[Level, list[int]] = {"all": [], "roles": [], "": []}
+    costs: dict[Level, float] = {"all": extra, "roles": of_roles or 0.0, "": 0.0}
+    busy = 0.0
     for step in range(steps):
-        admitted = budget.admits()
-        setup = 2.0 if not found else 0.0
-        if admitted:
-            found.append(step)
-            busy += writer
-        budget.note(PLAIN + admitted * (extra + setup), busy, captured=admitted)
+        level = budget.admits(roles=of_roles is not None)
+        setup = 2.0 if level and not found[level] else 0.0
+        found[level].append(step)
+        busy += writer if level else 0.0
+        budget.note(PLAIN + costs[level] + setup, busy, level=level)
     return found, reports
 
 
 @pytest.mark.parametrize("share", [0.03, 0.2])
 @pytest.mark.parametrize(("extra", "writer"), [(0.020, 0.0), (0.005, 0.015)])
 def test_capture_takes_at_most_its_share(share: float, extra: float, writer: float) -> None:
-    steps, reports = captured(share, extra, 2000, writer)
+    found, reports = captured(share, extra, 2000, writer)
+    steps = found["all"]
     spent = (len(steps) - 1) * (extra + writer)  # the first one is setup
     total = 1998 * PLAIN + (len(steps) - 1) * extra
     assert 0.9 * share < spent / total <= share
-    assert reports == pytest.approx([PLAIN, extra + writer])
+    assert reports == pytest.approx([PLAIN, extra + writer, False])
 
 
 def test_steps_are_spread_evenly() -> None:
-    steps, _ = captured(0.1, 0.020, 400)
+    steps = captured(0.1, 0.020, 400)[0]["all"]
     assert steps[:2] == [0, 3]  # step 1 is TensorFlow's first, step 2 tells what a plain one takes
     gaps = {later - earlier for earlier, later in pairwise(steps[2:])}
     assert gaps <= {17, 18, 19, 20}
 
 
 def test_all_steps_are_captured_if_that_costs_nothing() -> None:
-    steps, reports = captured(0.03, 0.0, 50)
-    assert steps == [0, *range(3, 50)]
+    found, reports = captured(0.03, 0.0, 50, of_roles=0.0)
+    assert found["all"] == [0, *range(3, 50)]
     assert reports == []
+
+
+def test_tensors_with_a_role_are_captured_more_often() -> None:
+    steps = 50_000
+    found, reports = captured(0.03, 0.040, steps, of_roles=0.002)
+    every, roles = len(found["all"]) - 1, len(found["roles"])
+    assert reports == pytest.approx([PLAIN, 0.040, True])
+    assert roles > 10 * every
+    spent = every * 0.040 + roles * 0.002 + 2.0  # the copies for them count
+    assert 0.028 < spent / (steps * PLAIN + spent) <= 0.03
+    assert every * 0.040 == pytest.approx(0.015 * steps * PLAIN, rel=0.1)
+    # Before, what their copies take would not have fitted.
+    assert found["roles"][0] * PLAIN * 0.015 >= 2.0
+
+
+def test_equal_times_lead_to_equal_choices() -> None:
+    assert captured(0.03, 0.040, 30_000, 0.01, of_roles=0.002) == captured(
+        0.03, 0.040, 30_000, 0.01, of_roles=0.002
+    )
+
+
+def test_no_copies_for_roles_in_a_short_training() -> None:
+    found, _ = captured(0.03, 0.040, 1000, of_roles=0.002)
+    assert found["roles"] == []
 
 
 def test_a_tap_keeps_to_its_budget(
@@ -80,3 +110,51 @@ def test_a_tap_keeps_to_its_budget(
     (event,) = Dumped(tmp_path / "r").events("unseen")
     assert "to keep the cost below 5 %" in event["text"]
     assert "Tap(budget=…)" in capsys.readouterr().err
+
+
+def test_between_full_steps_a_tap_captures_tensors_with_a_role(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def train(tap: Tap | None) -> list[float]:
+        weight, optimizer = tf.Variable([1.0, 2.0], name="w"), keras.optimizers.Adam(0.1)
+
+        @tf.function
+        def work() -> tf.Tensor:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(tf.sin(weight) ** 2)
+            optimizer.apply(tape.gradient(loss, [weight]), [weight])
+            return loss
+
+        losses = []
+        for _ in range(300):
+            if tap is None:
+                losses.append(float(work()))
+                continue
+            with tap.step():
+                losses.append(float(work()))
+                current = tap._steps.current
+                assert current is not None
+                now[0] += PLAIN
+                if current.watches:
+                    now[0] += PLAIN / 10 if current.watched.only_roles else 4 * PLAIN
+        return losses
+
+    now = [0.0]
+    with Tap(tmp_path / "r", Watch(steps=1), budget=0.2) as tap:
+        budget = tap._state.budget
+        assert budget is not None
+        monkeypatch.setattr(budget, "clock", lambda: now[0])
+        monkeypatch.setattr(tap._state.writer_thread, "busy", 0.0)
+        losses = train(tap)
+    run = Dumped(tmp_path / "r")
+    nodes = {step: {row.name for row in run.rows if row.step == step} for step in run.steps}
+    most = max(map(len, nodes.values()))
+    full = [step for step, found in nodes.items() if len(found) == most]
+    reduced = [step for step, found in nodes.items() if len(found) < most]
+    assert 3 <= len(full) <= 15
+    assert len(reduced) > 150
+    assert {len(nodes[step]) for step in reduced} == {3}  # loss, gradient and weight
+    assert losses == train(None)
+    (event,) = run.events("unseen")
+    assert "or reduced to losses, gradients, weights and layer outputs" in event["text"]
+    assert event["text"][1:] in capsys.readouterr().err

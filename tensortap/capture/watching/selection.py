@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -61,11 +61,14 @@ class StepWatches:
         written: their tensors are written.
         examined: their tensors are measured for the trigger of the tap.
         held: their tensors are held by the flight recorder, and written when the trigger fires.
+        only_roles: whether they are reduced to tensors with a role (`Watch.of_roles`), because of the budget.
     """
 
     written: tuple[Watch, ...] = ()
     examined: tuple[Watch, ...] = ()
     held: tuple[Watch, ...] = ()
+    _: KW_ONLY
+    only_roles: bool = False
 
     @cached_property
     def all(self) -> tuple[Watch, ...]:

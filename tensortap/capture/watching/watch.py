@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from typing import Any, get_args
 
@@ -22,7 +22,7 @@ from tensortap.core.records import Keep
 from tensortap.core.sampling import Sample
 
 from ..errors import ChoiceFailedError, WatchError
-from ..tracing.candidate import Candidate, parse_role
+from ..tracing.candidate import Candidate, Kind, parse_role
 from .step_schedule import Steps, every, log_spaced, plain_steps, step_predicate
 
 Choice = str | re.Pattern[str] | Callable[[Candidate], bool]
@@ -39,6 +39,7 @@ DEFAULT_VISITS = 10  # of a tensor in a step: loops run hundreds of iterations, 
 MAX_TEXT = 4 << 20  # characters of a watch.json
 _MAX_RULES = 1000
 _TEXT_KEYS = ("nodes", "layers", "exclude", "keep")
+MAIN_KINDS: tuple[Kind, ...] = ("loss", "gradient", "weight", "output")  # these show first what goes wrong
 _LIST_KEYS = ("ops", "dtypes", "kinds")
 _SIZE_KEYS = ("min_size", "max_size")
 _RULE_KEYS = (*_TEXT_KEYS, *_LIST_KEYS, *_SIZE_KEYS, "steps", "sample", "visits")
@@ -134,6 +135,11 @@ class Watch:
             ChoiceFailedError: a callable of the watch raised.
         """
         return all(test(candidate) for test in self._tests)
+
+    def of_roles(self) -> Watch | None:
+        """This watch for losses, gradients, weights and layer outputs only; None if it selects none."""
+        kinds = tuple(kind for kind in self.kinds or MAIN_KINDS if parse_role(kind).kind in MAIN_KINDS)
+        return replace(self, kinds=kinds) if kinds else None
 
     def roles_beyond(self, kinds: Collection[str]) -> list[str]:
         """Those of `kinds=` that select nothing where only these kinds, and no layers, are known."""
