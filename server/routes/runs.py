@@ -66,7 +66,7 @@ def one_run(run: str) -> Response:
             "name": found.name,
             "info": found.info,
             "created": found.created,
-            "damage": found.damage,
+            "damage": [*found.damage, *found.unfinished],
             "workers": list(found.workers),
             "graphs": [_with_steps(graph) for graph in found.graphs],
             "steps": found.steps if graph is None else found.steps_of(graph),

@@ -95,7 +95,7 @@ def print_table(
     Where it fits, rich would take twenty times as long.
     """
     widths = [
-        max(cell_len(name), *(cell_len(row[at].plain) for row in rows)) for at, name in enumerate(columns)
+        max([cell_len(name), *(cell_len(row[at].plain) for row in rows)]) for at, name in enumerate(columns)
     ]
     if sum(widths) + 2 * len(widths) - 2 > out.width:
         table = plain_table(*columns, numeric=numeric)

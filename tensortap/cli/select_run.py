@@ -70,6 +70,8 @@ def report_damage(*runs: RunIndex) -> None:
     after the answer has read all it needs, because graphs are read on demand."""
     for run in runs:
         print_damage(run.name, [sentence for sentence in run.damage if sentence not in run.denied])
+        for sentence in run.unfinished:
+            console(stderr=True).print(cell(f"{run.name} is incomplete: {sentence}", "yellow"))
 
 
 def print_damage(run: str, damage: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ from tensortap.dump.format.run_files import worker_info
 from tensortap.dump.read.file_marks import FileFingerprints
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.files import FileReader, crc32c_of_file, publish_json, read_json
-from tensortap.storage.filesystem import scan
+from tensortap.storage.filesystem import scan, stat_path
 from tensortap.storage.uri import shown_path
 
 FOLDER, MANIFEST = COMPACT, COMPACT_MANIFEST
@@ -204,11 +204,11 @@ def verify(run_dir: Path, file: CompactFile) -> Path:
     """
     path = file.path(run_dir)
     try:
-        found = path.stat()
-        key = (path, found.st_size, found.st_mtime_ns, found.st_ino)
+        found = stat_path(path)
+        key = (path, found.size, found.mtime_ns, found.inode)
         if key not in _verified:
-            _verified[key] = crc32c_of_file(path, found.st_size)
-        sound = found.st_size == file.size and _verified[key] == file.crc32c
+            _verified[key] = crc32c_of_file(path, found.size)
+        sound = found.size == file.size and _verified[key] == file.crc32c
     except (OSError, DamagedError):
         sound = False
     if not sound:

@@ -170,6 +170,8 @@ class _Tables:
             missing = list(tail.damage)
             if tail.closed and not missing:
                 missing = wrong_total(self._run_dir / info.worker, count)
+            elif tail.pending and info.is_gone:
+                missing.append(f"{info.worker} was stopped. {tail.pending}")
             if not tail.closed and exists(self._run_dir / info.worker / CLOSED_FILE):
                 missing.append(
                     f"{info.worker} was closed, but its statistics are truncated. {tail.pending}".strip()

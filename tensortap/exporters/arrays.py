@@ -101,7 +101,7 @@ def _values(
             try:
                 value = read_slice(run, snapshot)
             except (DamagedError, ValueNotKeptError) as error:
-                skipped.append(f"{snapshot.tensor} at step {snapshot.step}: {error.message}")
+                skipped.insert(0, f"{snapshot.tensor} at step {snapshot.step}: {error.message}")
             else:
                 yield _name(snapshot, several, taken), snapshot, value
             advance(start + number + 1, len(rows))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tensortap.compact.manifest import FOLDER, check_compacted
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, InvalidValueError, ValueNotKeptError
 from tensortap.core.progress import AdvanceCount, ignore_count
@@ -26,6 +27,7 @@ from tensortap.index.values import find_histogram, read_slice, stored_sample
 from tensortap.scale.engine import Engine
 from tensortap.storage.files import FileReader
 from tensortap.storage.filesystem import exists, scan, stat_path
+from tensortap.storage.uri import is_remote
 
 from .base import Exported, all_rows, new_file
 
@@ -51,9 +53,11 @@ def export_tap_zip(
     """
     if rows is None:
         refuse_damage(run, engine)
+        compacted = _damage_of_compacted(run)
         with new_file(out) as temporary:
-            skipped = _write(temporary, run.path, run.path.name, advance)
-        return Exported(out, run.catalog.rows, out.stat().st_size, skipped)
+            without = (f"{FOLDER}/",) if compacted else ()
+            skipped = _write(temporary, run.path, run.path.name, advance, without)
+        return Exported(out, run.catalog.rows, out.stat().st_size, compacted + skipped)
     with new_file(out) as temporary:
         folder = temporary.with_name(f"{out.name}.part")
         skipped = copy_part(run, all_rows(run, rows), folder, run.path.name, advance)
@@ -76,9 +80,23 @@ def refuse_damage(run: RunIndex, engine: Engine | None = None) -> None:
         )
 
 
-def _write(out: Path, run_dir: Path, name: str, advance: AdvanceCount) -> list[str]:
+def _damage_of_compacted(run: RunIndex) -> list[str]:
+    """Sentences about damage of `compact/`. It is derived, so a copy is complete without it.
+
+    Raises:
+        DamagedError: there is damage, and nothing else has the statistics.
+    """
+    damage = [] if is_remote(run.path) else check_compacted(run.path)[1]
+    if damage and not RunReader(run.path).workers():
+        raise DamagedError(f"The run {run.name!r} is damaged, and was not exported: {damage[0]}")
+    return [f"{FOLDER}/: {sentence}" for sentence in damage]
+
+
+def _write(
+    out: Path, run_dir: Path, name: str, advance: AdvanceCount, without: tuple[str, ...] = ()
+) -> list[str]:
     # In the order of names: statistics come before values, so that every value they name is there.
-    members = sorted(_members(run_dir))
+    members = sorted(member for member in _members(run_dir) if not member[0].startswith(without))
     total, done, skipped = sum(size for _, size in members), 0, []
     with zipfile.ZipFile(out, "x", zipfile.ZIP_STORED, allowZip64=True, strict_timestamps=False) as archive:
         for relative, _ in members:

@@ -430,6 +430,12 @@ class RunIndex:
         lost = list(self._lost.values()) if self._lost_at == self.catalog.prunings else []
         return self._info_damage + compacted + workers + denied + graphs + self.events.damage + lost
 
+    @property
+    def unfinished(self) -> list[str]:
+        """Sentences about the torn tails of workers that were stopped: nobody will complete them."""
+        stopped = [worker for worker in self.workers if worker.pending and not (worker.live or worker.closed)]
+        return [f"{worker.id} was stopped. {worker.pending}" for worker in stopped]
+
     def _lost_graphs(self) -> list[str]:
         """Sentences about missing graphs that snapshots name. Compacted statistics may be copied without
         them."""

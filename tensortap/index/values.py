@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,8 +48,15 @@ def read_slice(
         SelectionError: it does not fit. LimitError: the result would be larger than `limit`.
         ValueNotKeptError: the value is not there. DamagedError: the stored bytes do not add up.
     """
-    try:
+    with _noting_loss(run, snapshot):
         return select_slice(run, snapshot, selection).read(limit, at_any_length=True)
+
+
+@contextmanager
+def _noting_loss(run: RunIndex, snapshot: Snapshot) -> Iterator[None]:
+    """Makes a value that turns out to be damaged a part of the run's `damage`."""
+    try:
+        yield
     except DamagedError as error:
         what = f"the value of {snapshot.tensor} at step {snapshot.step} cannot be read: {error.message}"
         run.note_lost((snapshot.row, snapshot.worker), what)
@@ -174,7 +182,11 @@ def find_histograms(run: RunIndex, snapshots: Sequence[Snapshot]) -> list[Histog
         DamagedError: the dump is damaged there.
     """
     rows = np.array([snapshot.row for snapshot in snapshots], np.int64)
-    found = read_histograms(run.catalog, run.commits, rows)
+    try:
+        found = read_histograms(run.catalog, run.commits, rows)
+    except DamagedError as error:
+        run.note_lost(("histograms",), f"histograms cannot be read: {error.message}")
+        raise
     return [Histogram(ids, counts.astype(np.int64)) for ids, counts in found]
 
 
@@ -209,7 +221,7 @@ def nonfinite_elements(
     check_shape(ref)
     counted = snapshot.nan + snapshot.pos_inf + snapshot.neg_inf
     total, positions, values = 0, [np.zeros(0, np.int64)], list[str]()
-    for first, block in _blocks(ref, at_any_length) if counted else ():
+    for first, block in _blocks(run, snapshot, ref, at_any_length) if counted else ():
         if ref.sample is None and len(values) >= min(counted, limit):
             total = counted
             break
@@ -236,7 +248,7 @@ def zero_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -> Ele
     ref = find_value(run, snapshot)
     check_shape(ref)
     positions, count = [np.zeros(0, np.int64)], 0
-    for first, block in _blocks(ref, at_any_length=False):
+    for first, block in _blocks(run, snapshot, ref):
         found = np.flatnonzero(block == 0)[: limit - count]
         positions.append(found + first)
         count += len(found)
@@ -256,7 +268,7 @@ def extreme_element(run: RunIndex, snapshot: Snapshot, largest: bool) -> Element
     ref = find_value(run, snapshot)
     check_shape(ref)
     best, place = -np.inf, -1
-    for first, block in _blocks(ref, at_any_length=False):
+    for first, block in _blocks(run, snapshot, ref):
         numbers = np.abs(block) if np.iscomplexobj(block) else block
         numbers = numbers.astype(np.float64) if numbers.dtype.kind not in "iu" else numbers
         finite = np.flatnonzero(np.isfinite(numbers))
@@ -287,7 +299,9 @@ def _unverified(ref: ValueRef) -> str:
     return "" if ref.is_verifiable else UNVERIFIED
 
 
-def _blocks(ref: ValueRef, at_any_length: bool) -> Iterator[tuple[int, Array]]:
+def _blocks(
+    run: RunIndex, snapshot: Snapshot, ref: ValueRef, at_any_length: bool = False
+) -> Iterator[tuple[int, Array]]:
     """(number of the first element, elements) of pieces of a value."""
     dtype = numpy_dtype(ref.dtype)
     if dtype.kind == "O":
@@ -295,7 +309,7 @@ def _blocks(ref: ValueRef, at_any_length: bool) -> Iterator[tuple[int, Array]]:
             "Text has no zeros, and no largest or smallest element.", "Name a numeric tensor."
         )
     per_block = BLOCK // dtype.itemsize
-    with ValueReader(ref, at_any_length=at_any_length) as reader:
+    with _noting_loss(run, snapshot), ValueReader(ref, at_any_length=at_any_length) as reader:
         for first in range(0, ref.size, per_block):
             count = min(per_block, ref.size - first)
             yield first, np.frombuffer(reader.read(first * dtype.itemsize, count * dtype.itemsize), dtype)

@@ -55,6 +55,7 @@ class WorkerFollower:
         self._closing: WorkerSummary | None = None  # the worker's closing record, once known
         self._closing_damage = ""
         self._events: int | None = None
+        self._has_no_statistics = False  # but values, which are written after the first statistics file
         self._at_end = False  # all statistics there are were read
 
     def poll(self) -> bool:
@@ -85,7 +86,8 @@ class WorkerFollower:
     def _missing(self) -> list[str]:
         """Missing parts of a closed worker: by itself, damage at the very end looks like a torn tail."""
         if self._closing is None or not self._at_end:
-            return [self._closing_damage] if self._closing_damage else []
+            lost = f"{self.info.worker}: stats-000000.arrows is missing." if self._has_no_statistics else ""
+            return [sentence for sentence in (self._closing_damage, lost) if sentence]
         found = []
         for what, there, said in (
             ("snapshot", self._snapshots, self._closing.snapshots),
@@ -131,6 +133,8 @@ class WorkerFollower:
         """Finds out whether the worker is live, and which of its values were removed to save space."""
         entries = _entries(self._folder)
         self._catalog.prune(self.info.worker, pruned_files(entry.name for entry in entries))
+        names = {entry.name.split("-")[0] for entry in entries}
+        self._has_no_statistics = "values" in names and "stats" not in names
         self._live = False
         if not self._tail.closed:
             patience = UNSEEN_SECONDS if self.info.is_gone else LIVE_SECONDS

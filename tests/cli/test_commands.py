@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -12,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_dump import ODD_NODES, WEIGHTS
+from small_dump import ODD_NODES, WEIGHTS, write_dump
 
 from tensortap.cli.main import COMMANDS
 from tensortap.dump.write.writer import DumpWriter
+from tensortap.server.app import create_app
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -393,7 +395,7 @@ def test_an_answer_from_a_damaged_run_says_what_is_missing(
     assert "damaged" not in sound
 
 
-@pytest.mark.parametrize("command", ["nan", "rules", "ledger", "diff"])
+@pytest.mark.parametrize("command", ["nan", "rules", "ledger", "diff", "info"])
 def test_what_is_missing_from_an_answer_is_in_its_json(
     run: Run, logdir: Path, tmp_path: Path, command: str
 ) -> None:
@@ -402,6 +404,58 @@ def test_what_is_missing_from_an_answer_is_in_its_json(
     _, out, _ = run(command, damaged, *more, "--json")
     (sentence,) = json.loads(out)["damage"]
     assert "graph train_step-" in sentence
+
+
+@pytest.mark.parametrize(
+    ("command", "pattern", "at"),
+    [
+        (["show", "--op", "MatMul"], "graphs/*.arrows", 2000),
+        (["show", "--where", "op == 'MatMul'"], "graphs/*.arrows", 2000),
+        (["export", "--where", "op == 'MatMul'", "--out", "none.csv"], "graphs/*.arrows", 2000),
+        (["info", "--batch", "1"], "events-*", 60),
+        (["info", "--saw", "a.png"], "events-*", 60),
+    ],
+)
+def test_what_is_not_found_because_of_damage_is_reported(
+    run: Run, tmp_path: Path, command: list[str], pattern: str, at: int
+) -> None:
+    write_dump(tmp_path / "logs")
+    (file,) = (tmp_path / "logs/exp/first").rglob(pattern)
+    data = bytearray(file.read_bytes())
+    data[at] ^= 0xFF
+    file.write_bytes(data)
+    name, *options = [str(tmp_path / word) if word == "none.csv" else word for word in command]
+    _, out, err = run(name, tmp_path / "logs/exp/first", *options)
+    assert "dense/MatMul" not in out
+    assert "first is damaged, so data are missing here: " in err
+
+
+def test_an_incomplete_commit_of_a_stopped_worker_is_reported(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tensortap.dump.format.run_files.is_gone", lambda *_: True)
+    write_dump(tmp_path)
+    folder = tmp_path / "exp/first"
+    (stats,) = folder.rglob("stats-*")
+    os.truncate(stats, stats.stat().st_size - 100)
+    next(folder.rglob("closed.json")).unlink()
+    for path in stats.parent.iterdir():
+        os.utime(path, (1, 1))
+    os.utime(stats.parent, (1, 1))
+    listed = json.loads(run("ls", tmp_path, "--json")[1])
+    assert {row["name"]: (row["damaged"], row["unfinished"]) for row in listed} == {
+        "exp/first": (False, True),
+        "numpy": (False, False),
+    }
+    assert "incomplete" in run("ls", tmp_path)[1]
+    for command in (["show"], ["nan"], ["rules"], ["sql", "SELECT count(*) FROM snapshots"]):
+        _, _, err = run(command[0], folder, *command[1:])
+        assert "was stopped. " in err
+        assert "not committed yet" in err
+    client = create_app(tmp_path).test_client()
+    runs = {each["name"]: each for each in client.get("/api/runs").get_json()["runs"]}
+    (sentence,) = client.get(f"/api/runs/{runs['exp/first']['id']}").get_json()["damage"]
+    assert "not committed yet" in sentence
 
 
 def test_rules_that_could_not_read_all_fail_in_ci(run: Run, logdir: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from compacted import (
     ORDER,
     by_tensor,
     compact,
+    copied,
     compacted,
     files_of,
     manifest_of,
@@ -270,6 +271,26 @@ def test_check_reads_compacted_files(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert path.name in capsys.readouterr().out
         path.write_bytes(data)
     assert main(["check", str(tmp_path)]) == 0
+
+
+def test_an_archive_has_the_compacted_files_unless_they_are_damaged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_worker(tmp_path / "logs", range(3))
+    run_dir = tmp_path / "logs/r"
+    compact(run_dir)
+    assert main(["export", str(run_dir), "--out", str(tmp_path / "a.tap.zip")]) == 0
+    assert main(["check", str(tmp_path / "a.tap.zip")]) == 0
+    assert "snapshots compacted" in capsys.readouterr().out
+    path = files_of(run_dir, "by_step")[0]
+    path.write_bytes(path.read_bytes()[:-1])
+    assert main(["export", str(run_dir), "--out", str(tmp_path / "b.tap.zip")]) == 0
+    assert f"skipped: compact/: {path} is damaged" in " ".join(capsys.readouterr().out.split())
+    assert main(["check", str(tmp_path / "b.tap.zip")]) == 0
+    assert "compacted" not in capsys.readouterr().out
+    only = copied(tmp_path / "logs", tmp_path / "only") / "r"
+    assert main(["export", str(only), "--out", str(tmp_path / "c.tap.zip")]) == 1
+    assert "was not exported" in capsys.readouterr().err
 
 
 def test_a_damaged_part_is_not_taken_over(tmp_path: Path) -> None:

@@ -90,6 +90,14 @@ def test_damaged_values_are_skipped(run: RunIndex, tmp_path: Path, name: str) ->
             assert value.astype(ARRAYS[tensor].dtype).tolist() == ARRAYS[tensor].tolist()
 
 
+def test_damage_comes_before_what_a_format_cannot_store(run: RunIndex, tmp_path: Path) -> None:
+    damage(run, "*/values-*", -100)
+    out = tmp_path / "out.safetensors"
+    first, second = exporter_for(out).export(run, None, out, lambda *_: None).left_out
+    assert "short:0 at step 0: " in first
+    assert "text:0@0: safetensors has no dtype" in second
+
+
 def values_of(out: Path) -> dict[str, Array]:
     if out.suffix == ".npz":
         with np.load(out) as archive:

@@ -136,6 +136,20 @@ def test_damage_is_noticed(tmp_path):
         read_slice(run, snapshot, "50")
 
 
+def test_damage_found_in_a_search_for_nonfinite_elements_is_noted(tmp_path):
+    with DumpWriter(tmp_path) as writer:
+        writer.log("a", np.full(500, np.nan), step=0)
+    (values,) = tmp_path.rglob("values-*")
+    values.unlink()
+    log = LogIndex(tmp_path)
+    log.refresh()
+    run = log.runs[0]
+    assert run.damage == []
+    with pytest.raises(DamagedError, match="missing"):
+        nonfinite_elements(run, find_snapshot(run, "a", step=0))
+    assert "the value of a:0 at step 0 cannot be read" in run.damage[0]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "complex64", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2])
 def test_nonfinite_elements_are_found(tmp_path, dtype):
     array = np.ones((30, 40), dtype)

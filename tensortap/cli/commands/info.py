@@ -13,7 +13,7 @@ from tensortap.storage.filesystem import directory_size
 from tensortap.storage.uri import shown_path
 
 from ..console import cell, console, plain_table, print_json
-from ..select_run import add_path, only_run
+from ..select_run import add_path, only_run, report_damage
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     found = only_run(arguments.path)
     if arguments.batch is not None or arguments.saw is not None or arguments.saw_id is not None:
+        report_damage(found)
         return print_samples(found, arguments)
     facts = _facts(found)
     if arguments.json:
@@ -70,6 +71,7 @@ def _facts(found: RunIndex) -> dict[str, Any]:
         "workers": list(found.workers),
         "graphs": list(found.graphs),
         "events": found.events.events(),
+        "damage": found.damage,  # after the graphs, which are read for their counts
     }
 
 

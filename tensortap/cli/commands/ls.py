@@ -65,6 +65,8 @@ def _cells(row: dict[str, Any]) -> list[Text]:
 def _state(row: dict[str, Any]) -> Text:
     if row["error"] or row["damaged"]:
         return cell(row["error"] or "damaged", "red")
+    if row["unfinished"]:
+        return cell("incomplete", "yellow")
     return cell("live" if row["live"] else "", "green")
 
 
@@ -84,6 +86,7 @@ def _row(found: RunIndex) -> dict[str, Any]:
         "live": overview.live,
         "error": overview.error,
         "damaged": bool(found.damage),
+        "unfinished": bool(found.unfinished),
     }
 
 

@@ -93,7 +93,13 @@ def _pattern(text: str) -> re.Pattern[str]:
 def run(arguments: argparse.Namespace) -> int:
     _check_options(arguments)
     found = only_run(arguments.path)
-    report_damage(found)
+    try:
+        return _answer(found, arguments)
+    finally:
+        report_damage(found)
+
+
+def _answer(found: RunIndex, arguments: argparse.Namespace) -> int:
     if arguments.tensor is None:
         if has_filters(arguments):
             print_snapshots(found, arguments)
@@ -202,8 +208,8 @@ def _nothing(run: RunIndex, listed: int, pattern: re.Pattern[str] | None, is_par
         return f"None of {counted(listed, 'tensor')} has a name that matches."
     if is_part:
         return "No tensors were captured there."
-    if run.damage:
-        return "No tensors can be read, because the run is damaged."
+    if run.damage or run.unfinished:
+        return f"No tensors can be read, because the run is {'damaged' if run.damage else 'incomplete'}."
     return (
         "No tensors were captured: no watched tensor was computed at a watched step. 'tensortap "
         "info RUN' shows the watches."

@@ -14,7 +14,7 @@ from tensortap.importers.remote_copy import staged_output
 from ...argument_types import add_engine, chosen_steps, condition, steps, target
 from ...console import cell, console, print_json
 from ...progress import part_progress
-from ...select_run import add_path, only_run
+from ...select_run import add_path, only_run, report_damage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,6 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
     found = only_run(arguments.path)
     rows = None if whole else _rows(found, arguments)
+    if rows is not None and not len(rows):
+        report_damage(found)  # there may be such snapshots in what cannot be read
     with ExitStack() as opened:
         export = exporter.export
         if whole and exporter.name == "tap.zip":
