@@ -432,7 +432,7 @@ class RunIndex:
 
     @property
     def unfinished(self) -> list[str]:
-        """Sentences about the torn tails of workers that were stopped: nobody will complete them."""
+        """Sentences about the torn tails of workers that were stopped, which stay incomplete."""
         stopped = [worker for worker in self.workers if worker.pending and not (worker.live or worker.closed)]
         return [f"{worker.id} was stopped. {worker.pending}" for worker in stopped]
 

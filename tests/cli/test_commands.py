@@ -458,6 +458,22 @@ def test_an_incomplete_commit_of_a_stopped_worker_is_reported(
     assert "not committed yet" in sentence
 
 
+def test_missing_statistics_of_a_killed_worker_are_reported(run: Run, tmp_path: Path) -> None:
+    write_dump(tmp_path)
+    for pattern in ("stats-*", "closed.json"):
+        next((tmp_path / "numpy").rglob(pattern)).unlink()
+    status, _, err = run("show", tmp_path / "numpy")
+    assert (status, "stats-000000.arrows is missing." in err) == (0, True)
+    assert "No tensors can be read, because the run is damaged." in err
+    (listed,) = [row for row in json.loads(run("ls", tmp_path, "--json")[1]) if row["name"] == "numpy"]
+    assert listed["damaged"]
+
+
+def test_a_query_without_rows_prints_its_columns(run: Run, logdir: Path) -> None:
+    status, out, _ = run("sql", logdir / "numpy", "SELECT step, mean FROM snapshots WHERE step > 99")
+    assert (status, out.split()) == (0, ["step", "mean"])
+
+
 def test_rules_that_could_not_read_all_fail_in_ci(run: Run, logdir: Path, tmp_path: Path) -> None:
     assert run("rules", logdir / "numpy", "--fail-on", "high")[0] == 0
     damaged = damaged_copy(logdir, tmp_path / "copy", "numpy/*/stats-*.arrows", 3500) / "numpy"

@@ -169,3 +169,14 @@ def test_unknown_graphs_and_links(tmp_path: Path) -> None:
     assert reader.graph_ids() == []
     with pytest.raises(NotFoundError):
         reader.graph(graph_id)
+
+
+def test_the_file_of_another_graph_is_refused(tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, "r") as writer:
+        one, other = (writer.graph(Graph("g", [Node(name, "Const")])) for name in "ab")
+    reader = RunReader(tmp_path / "r")
+    graphs.table_path(reader.path, one).write_bytes(graphs.table_path(reader.path, other).read_bytes())
+    for read in (reader.graph, reader.graph_table, reader.graph_size):
+        with pytest.raises(DamagedError, match=f"holds another graph, '{other}'"):
+            read(one)
+    assert [node.name for node in reader.graph(other).nodes] == ["b"]

@@ -33,6 +33,7 @@ _COLUMNS = {
     "output_shapes": pa.list_(pa.string()),
 }
 _ID = re.compile(r"[A-Za-z0-9_.]{1,80}-[0-9a-f]{12}\Z")
+_ID_KEY = b"id"
 MAX_DECODED = 512 << 20  # bytes of one graph table
 MAX_SCHEMA = 256 << 20  # bytes of its schema message, which carries the source texts
 MAX_NODES = 1 << 24
@@ -67,7 +68,8 @@ def write_graph(run_dir: Path, graph: Graph, compression: str | None) -> str:
         path.parent.mkdir(exist_ok=True)
         if graph.graph_def is not None:  # first, so that readers of the table find it
             batch = _with_graph_def(batch, path.with_suffix(".pb"), graph.graph_def)
-            schema_message = batch.schema.serialize().to_pybytes()
+        batch = batch.replace_schema_metadata(batch.schema.metadata | {_ID_KEY: graph_id.encode()})
+        schema_message = batch.schema.serialize().to_pybytes()
         frame = encode(batch, schema_message, {}, compression)
         publish(path, schema_message + frame + EOS)
     return graph_id
@@ -202,6 +204,9 @@ def _read_frame(run_dir: Path, graph_id: str) -> tuple[Layout, Frame]:
                 raise DamagedError(f"The schema of {path.name} does not match its checksum.")
             if file.read(frame.end, len(EOS) + 1) != EOS:
                 raise DamagedError(f"{path.name} has extra bytes after its graph.")
+            of = (layout.schema.metadata or {}).get(_ID_KEY, graph_id.encode())
+            if of != graph_id.encode():  # as of a copy under another name
+                raise DamagedError(f"{path.name} holds another graph, {of.decode(errors='replace')[:120]!r}.")
             return layout, frame
     except FileNotFoundError as error:
         raise NotFoundError(f"The run has no graph {graph_id!r}.") from error
