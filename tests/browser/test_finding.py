@@ -82,7 +82,7 @@ def test_the_palette_goes_to_nodes_and_steps(tap: TapPage, field: Locator) -> No
     expect(rows.first).to_have_text(re.compile("^step 1(?!.*nearest)"))
     tap.page.keyboard.press("Enter")
     tap.expect_step(1)
-    expect(open_palette(tap, "step 99999").first).to_contain_text("the nearest to 99999")
+    expect(open_palette(tap, "step 99999").first).to_contain_text("nearest to 99999")
 
 
 TYPE_AND_ENTER = """(field, text) => {

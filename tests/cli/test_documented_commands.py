@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+import signal
+import subprocess
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +23,7 @@ from tensortap.dump.write.writer import DumpWriter
 
 Run = Callable[..., tuple[int, str, str]]
 # Of the others, `replay`, `step` and `bundle` are run by tests/replay/test_documented_commands.py, `demo` by
-# test_sample_outputs.py, and `serve` by test_documented_code.py.
+# test_sample_outputs.py, and `serve` below.
 RUN = (
     *("ls", "show", "nan", "rules", "ledger", "info", "check", "export", "diff", "import", "prune", "sql"),
     *("compact", "story"),
@@ -118,3 +122,33 @@ def test_a_running_job_gets_a_watch(
     with DumpWriter("logs", arguments[1].removeprefix("logs/")):
         status, out, err = run(*arguments)
     assert (status, err) == (0, "") and out
+
+
+@pytest.mark.parametrize(
+    "line",
+    [line for line in LINES if line.split()[1] == "serve" and not re.search(r" s3://| /shared/", line)],
+)
+def test_it_serves(
+    line: str,
+    run: Run,
+    start: Callable[..., subprocess.Popen[str]],
+    logs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A served address is printed, has a run, and is given up after Ctrl-C."""
+    monkeypatch.chdir(logs)
+    if not Path("digits.tap.zip").exists():
+        assert run("export", "logs/digits", "--out", "digits.tap.zip")[0] == 0
+    server = start(*arguments_of(line), "--port", "0")
+    assert server.stdout is not None
+    printed = ""
+    while (found := re.search(r"(http://\S+?/)\?token=(\S+)\n", printed)) is None:
+        line = server.stdout.readline()
+        assert line, server.communicate()
+        printed += line
+    address, token = found.groups()
+    request = urllib.request.Request(f"{address}api/runs", headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert json.load(answer)["runs"]
+    server.send_signal(signal.SIGINT)
+    assert server.wait(60) == 0, server.communicate()

@@ -119,7 +119,7 @@ def test_an_export_says_which_statistics_it_lacks(tmp_path: Path, name: str) -> 
         only_run(tmp_path / "logs"), None, tmp_path / "out", lambda *_: None
     )
     assert exported.snapshots == 1
-    assert "what cannot be read. " in exported.left_out[0]
+    assert "unreadable data. " in exported.left_out[0]
     assert "stats-000000.arrows, byte " in exported.left_out[0]
 
 
