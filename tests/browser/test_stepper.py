@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+import small_models
 import tensorflow as tf
 from browser_page import TapPage
 from browser_site import Serve, Site, serving
 from playwright.sync_api import expect
-from recorded_programs import custom_loop
+from recorded_programs import custom_loop, fit
 
 from tensortap.capture.tap import Tap
 from tensortap.capture.watching.step_schedule import every
@@ -126,6 +128,22 @@ def test_the_loss_stands_below_each_what_if(tap: TapPage, tmp_path: Path) -> Non
         expect(remaining).to_contain_text("Loss still not finite")
         remaining.get_by_role("button").click()
         tap.expect_inspected("x")
+        page.goto("about:blank")  # it would ask the server that ends now
+
+
+def test_handles_are_named_like_their_variables_on_a_phone_too(tap: TapPage, tmp_path: Path) -> None:
+    """GIVEN `unknown`, the handle of a weight THEN the list names the weight; list and graph are stacked."""
+    page = tap.page
+    fit(tmp_path / "logs" / "cnn", small_models.cnn(), np.zeros((8, 8, 8, 2), "f"), np.zeros(8))
+    with serving(tmp_path / "logs", "--allow-replay") as site:
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.goto(f"{site.start_url}#view=stepper")
+        expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
+        page.get_by_test_id("stepper-filter").fill("kernel")
+        handle = page.locator('[data-testid="stepper-row"][data-node^="unknown"]').first
+        expect(handle).to_contain_text("kernel")
+        for part in (".stepper-side", ".stepper > .pane-body"):
+            expect(page.locator(part)).to_have_css("width", "390px")
         page.goto("about:blank")  # it would ask the server that ends now
 
 

@@ -1,7 +1,9 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { scrollTo, virtualWindow } from '../../lib/virtual_scroll';
+import { rowOf } from '../../model/wire/graph';
 import { splitScope, tensorName } from '../../model/wire/names';
 import type { ComputedStep } from '../../model/wire/replay';
+import { graph } from '../../state/graph/graph';
 import { shownStep } from '../../state/replay/replay';
 import { moveTo } from '../../state/replay/replay_cursor';
 import { selectedNode } from '../../state/selection';
@@ -19,7 +21,7 @@ export function NodeList() {
   const places = useMemo(() => {
     const all = [...(order ?? []).keys()];
     const wanted = text.trim().toLowerCase();
-    return wanted === '' ? all : all.filter((place) => order?.[place]?.toLowerCase().includes(wanted));
+    return wanted === '' ? all : all.filter((place) => `${order![place]} ${variableOf(order![place]!)}`.toLowerCase().includes(wanted));
   }, [order, text]);
   const current = selectedNode.value;
   useEffect(() => {
@@ -65,6 +67,13 @@ export function NodeList() {
   );
 }
 
+/** The variable whose handle a node passes to a function: TensorFlow names most handles `unknown_7`. */
+function variableOf(node: string): string {
+  const data = graph.data.value;
+  const row = data ? rowOf(data, node) : -1;
+  return data && row >= 0 && data.opTypes.at(row) === '_Arg' ? data.variables.at(row) : '';
+}
+
 interface RowProps {
   shown: ComputedStep;
   /** Place in the step's order. */
@@ -77,7 +86,7 @@ interface RowProps {
 
 function Row({ shown, place, current, at, of }: RowProps) {
   const name = shown.order[place] ?? '';
-  const { scope, label } = splitScope(name);
+  const { scope, label } = splitScope(variableOf(name) || name);
   const bad = shown.isBad(name);
   const facts = shown.tensor(tensorName(name, 0));
   return (
