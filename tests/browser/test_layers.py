@@ -149,7 +149,16 @@ def test_a_scope_of_the_ops_has_a_panel(layers: TapPage, site: Site) -> None:
     expect(page.get_by_test_id("layer-panel")).to_have_attribute("data-layer", re.compile("hidden_1$"))
 
 
-def test_a_phone_shows_one_column_of_whole_cards(tap: TapPage, site: Site) -> None:
+def test_a_gradient_highlights_the_card_of_its_layer(layers: TapPage) -> None:
+    page = layers.page
+    key = layer(page, "hidden_1")
+    page.mouse.click(*point_of(page, key))
+    page.get_by_test_id("layer-weights").get_by_role("button").nth(1).click()
+    expect(page.get_by_test_id("inspector")).to_have_attribute("data-node", re.compile("gradient"))
+    expect(page.locator(".graph-offscreen")).to_have_text(re.compile("^hidden"))
+
+
+def test_a_phone_shows_the_whole_model(tap: TapPage, site: Site) -> None:
     page = tap.page
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{site.start_url}#run=digits&view=layers")

@@ -9,6 +9,7 @@ import { registerGraphProbe } from '../../lib/probe';
 import { counted, formatCount, formatNumber } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
 import type { CardStatistics } from '../../model/layers/card_statistics';
+import type { CardWeight } from '../../model/layers/cards';
 import type { Item } from '../../model/layers/folding';
 import { rowOf } from '../../model/wire/graph';
 import { cardColouring } from '../../render/card_colouring';
@@ -151,12 +152,15 @@ function LayersPane() {
   );
 }
 
-/** The card that holds a node. */
+/** The card that holds a node, or of whose weights it is the gradient or update. */
 function keyOfNode(node: string | null): string | null {
   const found = graphLayers.data.value;
-  const card = found && node !== null ? (found.layers.cardOf[rowOf(found.graph, node)] ?? -1) : -1;
-  if (card < 0) return null;
-  return shownItems.value.find(({ variants }) => variants.some((cards) => cards.includes(card)))?.key ?? null;
+  if (!found || node === null) return null;
+  const { cards, cardOf } = found.layers;
+  const row = rowOf(found.graph, node);
+  const isOf = ({ gradients, updates }: CardWeight): boolean => gradients.includes(row) || updates.includes(row);
+  const card = (cardOf[row] ?? -1) < 0 ? cards.findIndex(({ weights }) => weights.some(isOf)) : cardOf[row]!;
+  return shownItems.value.find(({ variants }) => variants.some((ids) => ids.includes(card)))?.key ?? null;
 }
 
 function label(): string {

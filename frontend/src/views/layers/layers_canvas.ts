@@ -18,9 +18,11 @@ const PINCH_STEP = 0.012;
 /** The sign that expands and collapses is in a square of this size at the upper left. */
 const SIGN = 30;
 /** Zoom limits: titles are readable from the first; below the second, other text has less than 9.5 pixels; the third is comfortable. */
-const OVERVIEW = 0.3;
+const OVERVIEW = 0.14;
 const LEGIBLE = 0.7;
 const READABLE = 0.84;
+/** On a telephone a chain longer than the view at this zoom is cut into columns. */
+const PHONE = 0.4;
 /** Layers that do not fit are folded if they are this much steeper than the view. */
 const STEEP = 1.8;
 const TOOLS = 58;
@@ -32,7 +34,7 @@ const FACTS = 236;
 /** In a view no wider than this, layers begin below the facts, which have this height. */
 const NARROW = 720;
 const FACTS_HEIGHT = 122;
-/** A view narrower than this has one column of cards, between the model's name and the legend's title. */
+/** In a view narrower than this, cards stand between the model's name and the legend's title. */
 const COLUMNS = 480;
 const NAME_HEIGHT = 60;
 const LEGEND_TITLE = 42;
@@ -103,6 +105,8 @@ export class LayersCanvas {
   setLevel(level: Level | null, bare: boolean): void {
     if (level === this.level && bare === this.bare) return;
     const held = this.held();
+    // Cards grow when the statistics of a step arrive.
+    const resized = bare !== this.bare && this.unmoved;
     this.level = level;
     this.bare = bare;
     this.place();
@@ -110,7 +114,7 @@ export class LayersCanvas {
     if (again) {
       const { camera, view } = this.viewport;
       this.viewport.pan(held.x - toScreenX(camera, view, again.x), held.y - toScreenY(camera, view, again.y));
-    } else if (!this.fitted) this.look();
+    } else if (!this.fitted || resized) this.look();
     this.request();
   }
 
@@ -120,8 +124,7 @@ export class LayersCanvas {
     const { width, height } = this.viewport.view;
     const proportion = height / Math.max(1, width - this.facts);
     const steep = STEEP * proportion;
-    // Two columns would not be legible side by side: one is scrolled.
-    const tall = width < COLUMNS ? Number.POSITIVE_INFINITY : height / LEGIBLE;
+    const tall = height / (width < COLUMNS ? PHONE : LEGIBLE);
     const folding = width > 0 ? { tall, steep, steepest: steep, proportion: Math.min(1, proportion) } : FOLDING;
     this.picture = level ? placeCards(level, (item) => cardSize(item, bare), folding) : EMPTY;
   }
@@ -258,6 +261,10 @@ export class LayersCanvas {
     return { x: middle - facts / 2 / zoom, y: (view.height / 2 - (facts ? TOOLS : FACTS_HEIGHT)) / zoom, zoom };
   }
 
+  private get unmoved(): boolean {
+    return this.viewport.camera === this.looked;
+  }
+
   private held(): { key: string; x: number; y: number } | null {
     const card = this.selected === null ? undefined : this.find(this.selected);
     const { camera, view } = this.viewport;
@@ -297,7 +304,7 @@ export class LayersCanvas {
     this.canvas.height = Math.round(height * ratio);
     this.viewport.resize({ width, height });
     // Until the user moves it, the picture adapts to bars and panels, which appear after the first frame.
-    if (!this.fitted || this.viewport.camera === this.looked) {
+    if (!this.fitted || this.unmoved) {
       this.place();
       this.look();
     }
