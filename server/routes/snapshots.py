@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from tensortap.core.errors import DamagedError
+from tensortap.core.errors import DamagedError, SelectionError
 from tensortap.index.missing_values import no_value
 from tensortap.index.query.search import snapshot_place, snapshots, undecided
 from tensortap.index.run_index import RunIndex
@@ -46,9 +46,17 @@ def list_snapshots(run: str) -> Response:
     at, at_step = parameters.text("at"), parameters.count("at_step", 0, high=2**63 - 1)
     trend, with_samples = parameters.text("trend"), parameters.flag("samples")
     with_histograms = parameters.flag("histograms")
+    lenient = parameters.flag("lenient")
     parameters.done()
     found = current_run(run)
-    page = snapshots(found, **filters, limit=limit, offset=offset)
+    refused = {}
+    try:
+        page = snapshots(found, **filters, limit=limit, offset=offset)
+    except SelectionError as error:
+        if not lenient or filters["where"] is None:
+            raise
+        filters["where"], refused = None, {"refused": error.message}
+        page = snapshots(found, **filters, limit=limit, offset=offset)
     sort = filters.pop("sort")
     rows = [_row(found, snapshot) for snapshot in page.rows]
     if trend is not None:
@@ -62,7 +70,7 @@ def list_snapshots(run: str) -> Response:
     place = {} if at is None else {"place": snapshot_place(found, at, at_step, sort=sort, **filters)}
     unknown = undecided(found, **filters)
     return json_response(
-        {"total": page.total, "rows": rows} | place | ({"undecided": unknown} if unknown else {})
+        {"total": page.total, "rows": rows} | place | refused | ({"undecided": unknown} if unknown else {})
     )
 
 

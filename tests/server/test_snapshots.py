@@ -141,3 +141,13 @@ def test_a_list_follows_the_data_flow(listed: tuple[Api, str]) -> None:
     assert flow == ["x:0", "dense/Relu:0"]
     back = [row["tensor"] for row in api.json(f"{run}/snapshots?step=3&sort=-flow")["rows"]]
     assert back == flow[::-1]
+
+
+def test_a_condition_that_is_still_typed_is_ignored_if_asked(listed: tuple[Api, str]) -> None:
+    api, run = listed
+    half = f"{run}/snapshots?step=3&where=zeros+%3E"
+    error = api.json(half, 400)["error"]
+    found = api.json(f"{half}&lenient=1")
+    assert (found["total"], found["refused"]) == (2, error)
+    complete = api.json(f"{run}/snapshots?step=3&where=zeros+%3E+1&lenient=1")
+    assert (complete["total"], complete.get("refused")) == (0, None)

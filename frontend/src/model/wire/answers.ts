@@ -247,6 +247,8 @@ export interface SnapshotPage {
   total: number;
   /** Snapshots for which the condition cannot be decided; they are skipped. */
   undecided?: number;
+  /** What is wrong with the condition, which is ignored. */
+  refused?: string;
   rows: Snapshot[];
 }
 

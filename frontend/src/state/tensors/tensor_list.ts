@@ -2,7 +2,7 @@
 
 import { computed, effect, signal } from '@preact/signals';
 import type { Api } from '../../api/api';
-import { ApiError, type Query } from '../../api/provider';
+import type { Query } from '../../api/provider';
 import { Lru } from '../../lib/lru';
 import { isAbort } from '../../lib/scheduling';
 import { tableQuery, trendOf } from '../../model/run/tensor_table';
@@ -36,14 +36,10 @@ const request = computed(() => {
 let shown: { list: string; pages: SnapshotPages } | null = null;
 
 export const tensorList = resource(request, async ({ run, query, list }, abort) => {
-  const ask = (asked: Query) => api().snapshots(run, { ...asked, limit: PAGE, offset: 0 }, abort);
-  let [asked, refused]: [Query, string | null] = [query, null];
   // An incomplete condition is invalid: the list ignores it, and says so.
-  const first = await ask(query).catch((error) => {
-    if (!(error instanceof ApiError) || error.status !== 400 || !('where' in query && query.where)) throw error;
-    [asked, refused] = [{ ...query, where: null }, error.message];
-    return ask(asked);
-  });
+  const first = await api().snapshots(run, { ...query, lenient: true, limit: PAGE, offset: 0 }, abort);
+  const refused = first.refused ?? null;
+  const asked = refused === null ? query : { ...query, where: null };
   const before = shown?.list === list ? shown.pages : null;
   return { list, refused, undecided: first.undecided ?? 0, pages: new SnapshotPages(api(), run, asked, first.total, first.rows, before) };
 });
