@@ -469,6 +469,13 @@ def test_missing_statistics_of_a_killed_worker_are_reported(run: Run, tmp_path: 
     assert listed["damaged"]
 
 
+def test_a_graph_without_values_is_no_run_that_captured_nothing(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "g.pb").write_bytes(b"\n\x0a\n\x01a\x12\x05Const")
+    _, _, err = run("show", tmp_path / "g.pb")
+    assert "The imported source has no tensors." in err
+    assert "watched" not in err
+
+
 def test_a_query_without_rows_prints_its_columns(run: Run, logdir: Path) -> None:
     status, out, _ = run("sql", logdir / "numpy", "SELECT step, mean FROM snapshots WHERE step > 99")
     assert (status, out.split()) == (0, ["step", "mean"])

@@ -142,7 +142,7 @@ def shift(path: Path) -> None:
             add_bytes,
             "100 bytes after the end that its header gives",
         ),
-        (write_values, "*/closed.json", shift, "a checksum that is not in its place"),
+        (write_values, "*/closed.json", shift, "a checksum in the wrong place"),
         (write_two, "*/worker.json", exchange, "worker.json: It belongs to worker"),
         (write_two, "*/closed.json", exchange, "closed.json: It belongs to worker"),
         (write_two, "*/stats-000000.arrows", exchange, "its commits are skipped. It belongs to worker"),

@@ -210,6 +210,8 @@ def _nothing(run: RunIndex, listed: int, pattern: re.Pattern[str] | None, is_par
         return "No tensors were captured there."
     if run.damage or run.unfinished:
         return f"No tensors can be read, because the run is {'damaged' if run.damage else 'incomplete'}."
+    if run.catalog.source:
+        return "The imported source has no tensors. 'tensortap info RUN' shows its graphs."
     return (
         "No tensors were captured: no watched tensor was computed at a watched step. 'tensortap "
         "info RUN' shows the watches."
