@@ -35,7 +35,7 @@ class StepBudget:
     which TensorFlow prepares, are not counted. All times are measured, so they are approximate, and two runs
     of a program may capture different steps. The same times lead to the same choice.
 
-    Once a step did not fit, all tensors may take half of the time. The other half is for steps of which only
+    After a step did not fit, all tensors may take half of the time. The other half is for steps of which only
     the tensors with a role are captured: they are fewer, so that more steps fit. The copies that these need
     are paid from it, so there are none in a short training.
 

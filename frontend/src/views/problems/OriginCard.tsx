@@ -52,7 +52,7 @@ export function OriginCard({ report }: { report: NanReport }) {
               </span>
             </span>
             <button type="button" class="button small" onClick={showNanPath} data-testid="show-chain">
-              Show in graph
+              Show path
             </button>
           </h4>
           <PropagationPath report={report} step={origin.step} />
