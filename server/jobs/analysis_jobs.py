@@ -54,7 +54,10 @@ def ask(
 
 
 def _analyse(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], job: Job) -> Answer:
-    answer = _answer(runs, what, options, job)
+    return _without_paths(_answer(runs, what, options, job), runs)
+
+
+def _without_paths(answer: Answer, runs: tuple[RunIndex, ...]) -> Answer:
     return answer._replace(damage=[without_local_paths(sentence, *runs) for sentence in answer.damage])
 
 
@@ -71,9 +74,14 @@ def _answer(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], j
         while not _HERE.acquire(timeout=_LOOK):
             job.advance(0, 0, "waiting for another analysis")
         try:
-            for run in runs:
-                run.wait_for_rows(job.advance)
-            return run_task(what, runs, options, job.advance)
+            return run_task(
+                what,
+                runs,
+                options,
+                job.advance,
+                publish=lambda early: job.publish(_without_paths(early, runs)),
+                wait=lambda: _wait_for_rows(runs, job),
+            )
         finally:
             _HERE.release()
     except TensortapError as error:
@@ -82,6 +90,11 @@ def _answer(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], j
         ) from error
     except RemoteReadError as error:
         raise TensortapError(*no_answer_text(error)) from error
+
+
+def _wait_for_rows(runs: tuple[RunIndex, ...], job: Job) -> None:
+    for run in runs:
+        run.wait_for_rows(job.advance)
 
 
 def job_state(job: Job) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from tensortap.analysis.compare.side import Side
 from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.analysis.notes import missing_from
-from tensortap.analysis.rules.runner import check_rules
+from tensortap.analysis.rules.runner import Findings, check_rules
 from tensortap.analysis.rules.settings import parse_settings
 from tensortap.core.progress import Advance
 from tensortap.index.cache.container import release_pages
@@ -57,16 +57,41 @@ class Answer(NamedTuple):
     damage: list[str]
 
 
-def run_task(what: str, runs: Sequence[RunIndex], options: Mapping[str, Any], advance: Advance) -> Answer:
-    """Does one of `TASKS` in this process. `options`: keyword arguments of its function."""
+def run_task(
+    what: str,
+    runs: Sequence[RunIndex],
+    options: Mapping[str, Any],
+    advance: Advance,
+    publish: Callable[[Answer], object] = lambda answer: None,
+    wait: Callable[[], object] = lambda: None,
+) -> Answer:
+    """Does one of `TASKS` in this process.
+
+    Args:
+        options: keyword arguments of its function. publish: called with what is found early.
+        wait: returns when all rows can be read.
+    """
+    if what == "findings":
+        options = {**options, "wait": wait}
+        options["publish"] = lambda found: publish(Answer(found, missing_from(*runs)))
+    else:
+        wait()
     found = TASKS[what](runs, advance, **options)
     return Answer(found, missing_from(*runs))
 
 
-def _findings(runs: Sequence[RunIndex], advance: Advance, mute: list[str], table: Mapping[str, Any]) -> Any:
+def _findings(
+    runs: Sequence[RunIndex],
+    advance: Advance,
+    mute: list[str],
+    table: Mapping[str, Any],
+    publish: Callable[[Findings], object],
+    wait: Callable[[], object],
+) -> Any:
     """`table`: the content of a file of rule settings."""
     settings = parse_settings(table)
-    return check_rules(runs[0], replace(settings, mute=[*settings.mute, *mute]), progress=advance)
+    muting = replace(settings, mute=[*settings.mute, *mute])
+    return check_rules(runs[0], muting, progress=advance, publish=publish, wait=wait)
 
 
 def _nan(runs: Sequence[RunIndex], advance: Advance, step: int | None) -> Any:

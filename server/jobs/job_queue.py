@@ -65,6 +65,12 @@ class Job:
             raise _CancelledError
         self.done, self.total, self.doing = done, total, doing
 
+    def publish(self, result: Any) -> None:
+        """Shows a part of the first result. A later one would hide what the whole one before it had."""
+        if self.result is None:
+            self.result = result
+            self.ready.set()
+
 
 Work = Callable[[Job], Any]
 

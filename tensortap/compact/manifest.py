@@ -22,7 +22,7 @@ from tensortap.dump.format.layout import COMPACT, COMPACT_MANIFEST
 from tensortap.dump.format.run_files import worker_info
 from tensortap.dump.read.file_marks import FileFingerprints
 from tensortap.dump.read.stats_reader import TailPosition
-from tensortap.storage.files import FileReader, crc32c_of_file, publish_json, read_json
+from tensortap.storage.files import FileReader, crc32c_of_file, parse_json, publish_json, read_json
 from tensortap.storage.filesystem import scan, stat_path
 from tensortap.storage.uri import shown_path
 
@@ -226,8 +226,10 @@ def read_verified(run_dir: Path, file: CompactFile) -> bytes:
     return data
 
 
-def read_parquet(source: Path | bytes, columns: Sequence[str] | None = None) -> pa.Table:
-    """A Parquet file, or some of its columns in their order; texts as dictionaries.
+def read_parquet(
+    source: Path | bytes, columns: Sequence[str] | None = None, groups: Sequence[int] | None = None
+) -> pa.Table:
+    """A Parquet file, or some of its columns in their order, of some row groups; texts as dictionaries.
 
     Unlike `pyarrow.parquet.read_table` it does not import pandas, which takes each process a second.
 
@@ -241,7 +243,8 @@ def read_parquet(source: Path | bytes, columns: Sequence[str] | None = None) -> 
         texts = [name for name in names if pa.types.is_string(schema.field(name).type)]
     place = pa.BufferReader(source) if isinstance(source, bytes) else source
     with pq.ParquetFile(place, read_dictionary=texts) as file:
-        return file.read(names).select(names)
+        table = file.read(names) if groups is None else file.read_row_groups(groups, names)
+        return table.select(names)
 
 
 def check_compacted(run_dir: Path) -> tuple[int, list[str]]:

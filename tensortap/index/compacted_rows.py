@@ -36,7 +36,7 @@ OWN_COLUMNS = (
     "worker",
     "place",
 )  # code of the worker; position in the files of all parts, one after the other
-Read = Callable[[CompactedPart], pa.Table]
+Read = Callable[[CompactedPart, Array | None], pa.Table]
 
 
 class Summary(NamedTuple):
@@ -56,7 +56,7 @@ class CompactedRows:
         parts: where they are. size: bytes of their files.
 
     Args:
-        read: reads the columns `FILE_COLUMNS` of a part; raises DamagedError.
+        read: reads the columns `FILE_COLUMNS` of a part, of all rows or those in a mask; raises DamagedError.
         catalog: gets the rows.
     """
 
@@ -147,18 +147,23 @@ class CompactedRows:
         columns = self.decode()
         write_container(path, {}, {**columns, **postings(columns)})
 
-    def decode(self) -> dict[str, Array]:
-        """The columns, as codes and numbers. Raises DamagedError."""
-        found = [self._decode_part(*each) for each in zip(self.parts, self._tensors, strict=True)]
+    def decode(self, tensors: Array | None = None) -> dict[str, Array]:
+        """The columns, as codes and numbers, of all tensors or of some (by code). Raises DamagedError."""
+        found = [self._decode_part(*each, tensors) for each in zip(self.parts, self._tensors, strict=True)]
         columns = {name: np.concatenate([part.pop(name) for part in found]) for name in list(found[0])}
         order = np.lexsort((columns.pop("seq"), columns["worker"]))
-        columns["place"] = np.arange(self._first, self._first + self._count)
+        if tensors is None:
+            columns["place"] = np.arange(self._first, self._first + self._count)
         for name, column in columns.items():  # narrowed first: there is less to move
             columns[name] = (narrowed_integers(column) if name in _NARROW else column)[order]
         return columns
 
-    def _decode_part(self, part: CompactedPart, tensors: tuple[Array, Array]) -> dict[str, Array]:
-        table = self._read_part(part)
+    def _decode_part(
+        self, part: CompactedPart, tensors: tuple[Array, Array], chosen: Array | None
+    ) -> dict[str, Array]:
+        tensor = np.repeat(*tensors).astype(np.int32)
+        wanted = None if chosen is None else np.isin(tensor, chosen)
+        table = self._read_part(part, wanted)
         try:
             columns = {name: numbers(table, name) for name in ("visit", "time", "seq", *STATISTICS_COLUMNS)}
             step = numbers(table, "step")
@@ -168,7 +173,7 @@ class CompactedRows:
             shard = shard_numbers(_mapped(table, "value_codec", bool) > 0, numbers(table, "value_file"))
             codes, shapes = shape_codes(table.column("shape"))
             return columns | {
-                "tensor": np.repeat(*tensors).astype(np.int32),
+                "tensor": tensor if wanted is None else tensor[wanted],
                 "step": self._step_codes[at].astype(np.int32),
                 "worker": _mapped(table, "worker", _known(self._workers)),
                 "device": _mapped(table, "device", _known(self._devices)),

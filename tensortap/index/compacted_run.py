@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import google_crc32c
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -34,6 +35,7 @@ from tensortap.compact.rollups import (
     with_dictionaries,
 )
 from tensortap.core.errors import DamagedError, FormatVersionError
+from tensortap.core.dtypes import Array
 from tensortap.dump.format.record_batches import check_statistics
 from tensortap.dump.format.run_files import WorkerInfo, worker_info
 from tensortap.dump.format.schema import SCHEMA
@@ -180,10 +182,21 @@ class CompactedRun:
                 raise DamagedError("Its tables have different numbers of snapshots.")
         return found
 
-    def _read(self, part: CompactedPart) -> pa.Table:
-        """The columns `FILE_COLUMNS` of a part. Raises DamagedError, after which `is_stale`."""
+    def rows_of(self, codes: Array) -> dict[str, Array]:
+        """Columns of the snapshots of some tensors, in the order of the catalog, without reading all rows.
+
+        Raises:
+            DamagedError: a part cannot be read.
+        """
+        with ThreadPoolExecutor(_READERS) as pool:
+            found = list(pool.map(lambda rows: rows.decode(codes), self.rows))
+        return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
+
+    def _read(self, part: CompactedPart, wanted: Array | None = None) -> pa.Table:
+        """The columns `FILE_COLUMNS` of a part, of the rows in a mask. Raises DamagedError, after which
+        `is_stale`."""
         try:
-            table = self._table(part.rows, FILE_COLUMNS, part.snapshots)
+            table = self._table(part.rows, FILE_COLUMNS, part.snapshots, wanted)
             check_statistics(table)
             self._check_workers(table, "worker")
         except (DamagedError, OSError) as error:
@@ -235,7 +248,13 @@ class CompactedRun:
         """Rows that are neither in memory nor in the cache."""
         return [rows for rows in self.rows if not rows.is_read]
 
-    def _table(self, file: CompactFile, names: Sequence[str], rows: int | None = None) -> pa.Table:
+    def _table(
+        self,
+        file: CompactFile,
+        names: Sequence[str],
+        rows: int | None = None,
+        wanted: Array | None = None,
+    ) -> pa.Table:
         """Some columns of a file that was compared with its checksum, with the types of a stream."""
         data = read_verified(self._run_dir, file)
         try:
@@ -243,7 +262,15 @@ class CompactedRun:
             groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
             if rows not in (None, metadata.num_rows) or sum(g.total_byte_size for g in groups) > _MOST_BYTES:
                 raise DamagedError(f"{file.file} has more rows than its manifest says.")
-            table = read_parquet(data, names)
+            if wanted is None:
+                table = read_parquet(data, names)
+            else:
+                ends = np.cumsum([group.num_rows for group in groups])
+                within = [some.any() for some in np.split(wanted, ends[:-1])]
+                chosen = np.flatnonzero(within).tolist()
+                table = read_parquet(data, names, chosen).filter(
+                    wanted[np.repeat(within, [g.num_rows for g in groups])]
+                )
             return pa.table([_like_stream(table.column(name), name) for name in names], names=list(names))
         except (pa.ArrowException, KeyError, OSError) as error:
             raise DamagedError(f"{file.file} is not a table of statistics: {str(error)[:200]}") from error

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, DeniedError, NotFoundError, TensortapError
 from tensortap.core.progress import Advance
 from tensortap.core.text import counted
@@ -37,6 +38,7 @@ from .worker_follower import WorkerFollower, WorkerStatus
 _LOG = logging.getLogger(__name__)
 
 _LOOK = 0.02  # s between two looks whether rows are read
+_FEW = 8  # snapshots per one that is read without the others
 _MOST_LOST = 100  # values that are noted as damaged
 SETTLE_SECONDS = 2.0  # the coarsest timestamps of common file systems (FAT)
 
@@ -346,6 +348,18 @@ class RunIndex:
     def is_counted(self) -> bool:
         """Whether it is compacted and open: only its rows may have to be read."""
         return self._compacted is not None and self.catalog.rows > 0
+
+    def unread_rows_of(self, tensors: Array) -> dict[str, Array] | None:
+        """Columns of the snapshots of some tensors (by code), if the run is compacted and not all of it was
+        read yet; None if they are too many, or damaged."""
+        compacted, catalog = self._compacted, self.catalog
+        if compacted is None or not compacted.unread():
+            return None
+        if sum(map(catalog.tensors.snapshots.of, tensors.tolist())) * _FEW > catalog.rows:
+            return None
+        with suppress(DamagedError):
+            return compacted.rows_of(tensors)
+        return None
 
     def wait_for_rows(self, advance: Advance) -> None:
         """Returns when no other thread reads the rows of a compacted run: who needs all of them would read

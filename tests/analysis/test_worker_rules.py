@@ -11,12 +11,14 @@ import pytest
 from compacted import compact
 from synthetic_runs import TRAINING, findings_of, node
 
+from tensortap.analysis.rules.runner import Findings, check_rules
 from tensortap.analysis.run_view.run_view import RunView
+from tensortap.compact import compactor, parts
 from tensortap.core.dtypes import Array
 from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
-from tensortap.index.run_index import RunIndex
+from tensortap.index.run_index import RunIndex, open_run
 
 Values = Callable[[int, int], Array]  # (worker, step) -> what it holds
 KERNEL = np.linspace(-1, 1, 64).astype(np.float32)
@@ -88,6 +90,31 @@ def test_a_compacted_copy_reads_only_tensors_that_differ(
     assert findings_of("ReplicaDrift", log.runs[0]) == expected
     assert "w:0" in seen
     assert "b:0" not in seen
+
+
+def test_a_drift_is_published_before_the_rows_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN a compacted copy of many parts that was opened, but not read WHEN rules run THEN a drift is known
+    before the rows are read, and is the same afterwards."""
+    names = [f"x{number}" for number in range(12)]
+    nodes = (*TRAINING, *(node(name, "Relu") for name in names))
+    expected = check_rules(job(tmp_path, 8, {"w": one_leaves, **dict.fromkeys(names, own)}, nodes))
+    monkeypatch.setattr(compactor, "PART_BYTES", 20_000)
+    monkeypatch.setattr(parts, "_ROW_GROUP", 40)
+    assert compact(tmp_path / "job").parts > 3
+    for folder in tmp_path.glob("job/*-*"):
+        shutil.rmtree(folder)
+    run = open_run(tmp_path / "job", "job", "job")
+    run.poll()
+    early: list[Findings] = []
+    unread: list[int] = []
+    found = check_rules(run, publish=early.append, wait=lambda: unread.append(run.progress()[0]))
+    assert early[0].findings == [each for each in expected.findings if each.rule == "ReplicaDrift"]
+    assert len(early) == early[0].rules == 1
+    assert unread[0] == 0
+    assert run.progress()[0] > 0
+    assert found == expected
 
 
 def test_tensors_that_follow_are_counted(tmp_path: Path) -> None:

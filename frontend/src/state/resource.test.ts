@@ -42,6 +42,17 @@ test('data stays visible while its subject does, and goes with it', async () => 
   expect(loaded.data.value).toBeNull();
 });
 
+test('a part of the answer is visible while the rest is loading', async () => {
+  const wanted = signal<Request | null>(request('a'));
+  let show = (_: string) => {};
+  const loaded = resource<Request, string>(wanted, (_request, _abort, part) => {
+    show = part;
+    return new Promise<string>(() => {});
+  });
+  show('part');
+  expect([loaded.data.value, loaded.loading.value]).toEqual(['part', true]);
+});
+
 test('a failure keeps the last data and says what went wrong; reload tries again', async () => {
   const wanted = signal<Request | null>(request('a', 's'));
   const { open, load } = byHand();

@@ -44,10 +44,13 @@ interface ResourceOptions<T> {
 /** While a key is held, at most one request per this time. */
 const THROTTLE_MS = 150;
 
-/** Loads when the request changes; a newer request aborts the pending one, and only the newest answer counts. */
+/**
+ * Loads when the request changes; a newer request aborts the pending one, and only the newest answer counts. `show`: displays a part of
+ * the answer while the rest is loading.
+ */
 export function resource<R extends Request, T>(
   request: ReadonlySignal<R | null>,
-  load: (request: R, abort: AbortSignal) => Promise<T>,
+  load: (request: R, abort: AbortSignal, show: (part: T) => void) => Promise<T>,
   options: ResourceOptions<T> = {},
 ): Resource<T> {
   const held = signal<{ subject: string; value: T } | null>(null);
@@ -74,6 +77,10 @@ export function resource<R extends Request, T>(
       error.value = failure;
       loading.value = false;
     });
+
+  const show = (value: T) => {
+    if (subject !== null) held.value = { subject, value };
+  };
 
   effect(() => {
     const wanted = request.value;
@@ -104,7 +111,7 @@ export function resource<R extends Request, T>(
     const abort = latest.start();
     begun = performance.now();
     loading.value = true;
-    load(wanted, abort).then(
+    load(wanted, abort, show).then(
       (value) => {
         options.cache?.set(wanted.key, value);
         if (!abort.aborted) settle(value, null);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tensortap.core.errors import TensortapError
@@ -23,6 +23,7 @@ from .settings import Settings
 _LOG = logging.getLogger(__name__)
 _SOURCES = 40  # maximum number of findings with a source line
 MOST = 50  # findings of one rule; more add nothing
+_FIRST = ("ReplicaDrift",)  # rules that run first: they read few rows of a compacted run
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,8 @@ def check_rules(
     *,
     rules: Sequence[Rule] | None = None,
     progress: Advance | None = None,
+    publish: Callable[[Findings], object] = lambda findings: None,
+    wait: Callable[[], object] = lambda: None,
 ) -> Findings:
     """Applies all rules to all snapshots of a run read so far. If the run has grown since an earlier call,
     rules process only the new snapshots; the findings are the same as without the earlier call.
@@ -62,6 +65,8 @@ def check_rules(
         rules: instead of those that are installed.
         progress: called before each rule, and within long ones, with (rules done, number of rules, name of
             the rule); may raise to stop the work.
+        publish: called with the findings of `_FIRST`, if there are some, before the other rules run.
+        wait: see `RunView`.
 
     Raises:
         SettingsError: the settings name an unknown rule or threshold.
@@ -69,35 +74,52 @@ def check_rules(
     settings = settings or Settings()
     applied = settings.apply(all_rules() if rules is None else rules)
     with memory_of(run) as memory:
-        return _checked(RunView(run, memory), applied, settings, progress)
+        view = RunView(run, memory)
+        view.wait = wait
+        return _checked(view, applied, settings, progress, publish)
 
 
 def _checked(
-    view: RunView, applied: Sequence[Rule], settings: Settings, progress: Advance | None
+    view: RunView,
+    applied: Sequence[Rule],
+    settings: Settings,
+    progress: Advance | None,
+    publish: Callable[[Findings], object],
 ) -> Findings:
     once = Deduplicator()
-    found: list[tuple[Finding, Hit]] = []
+    found: list[list[tuple[Finding, Hit]]] = [[] for _ in applied]
     failed: dict[str, str] = {}
     left_out: dict[str, int] = {}
-    for number, rule in enumerate(applied):
-        report_progress = _rule_progress(progress, number, len(applied), rule.name)
+
+    def findings(checked: int) -> Findings:
+        pairs = [pair for mine in found for pair in mine]
+        worst_first = raise_severities(pairs, {rule.name for rule in applied if rule.severity_set})
+        worst_first.sort(key=sort_key(view, worst_first))
+        listed = [_with_source(view.run, finding, number) for number, finding in enumerate(worst_first)]
+        raised = raised_steps(view.run)
+        return Findings(listed, dict(failed), checked, view.rows_seen, dict(left_out), raised)
+
+    for done, number in enumerate(sorted(range(len(applied)), key=lambda at: applied[at].name not in _FIRST)):
+        rule = applied[number]
+        if rule.name not in _FIRST:
+            view.wait()
+        report_progress = _rule_progress(progress, done, len(applied), rule.name)
         view.advance = report_progress
         report_progress(0, 1, "")
         try:
             hits = once.of(view, rule.name, rule.check(view, rule.thresholds), rule.severity)
             order = sort_key(view, ())
             mine = [(_finding(view, rule, hit, settings), hit) for hit in hits]
-            found += sorted(mine, key=lambda pair: order(pair[0]))[:MOST]
+            found[number] = sorted(mine, key=lambda pair: order(pair[0]))[:MOST]
             if len(mine) > MOST:
                 left_out[rule.name] = len(mine) - MOST
         except Exception as error:  # a failing rule, e.g. a user's, must not hide other findings
             report_progress(0, 1, "")  # raises once more where it was this that ended the rule
             _LOG.warning("the rule %s failed", rule.name, exc_info=error)
             failed[rule.name] = f"{type(error).__name__}: {error}"
-    findings = raise_severities(found, {rule.name for rule in applied if rule.severity_set})
-    findings.sort(key=sort_key(view, findings))
-    findings = [_with_source(view.run, finding, number) for number, finding in enumerate(findings)]
-    return Findings(findings, failed, len(applied), view.rows_seen, left_out, raised_steps(view.run))
+        if found[number] and rule.name in _FIRST:
+            publish(findings(done + 1))
+    return findings(len(applied))
 
 
 def _rule_progress(progress: Advance | None, done: int, total: int, name: str) -> Advance:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar, cast
 from weakref import ref
@@ -16,7 +16,7 @@ from tensortap.index.run_index import RunIndex
 from ..dtype_limits import LARGEST
 from ..model_graph.roles import Roles, TensorRole, roles_of
 from .incremental_state import Add, AnalysisCache, TensorState
-from .snapshot_rows import SnapshotRows, short
+from .snapshot_rows import DecodedRows, SnapshotRows, short
 
 T = TypeVar("T")
 S = TypeVar("S", bound=TensorState)
@@ -30,6 +30,7 @@ class RunView:
     Attributes:
         run: the index. tensors: by code. rows_seen: snapshots that there were when it was made.
         advance: a slow rule calls it with its progress; may raise to stop the work.
+        wait: returns when no other thread reads the rows any more: who needs all of them waits first.
 
     Args:
         memory: cached results of earlier analyses, used by no other caller meanwhile.
@@ -38,14 +39,14 @@ class RunView:
     def __init__(self, run: RunIndex, memory: AnalysisCache | None = None) -> None:
         self.run = run
         self.advance: Advance = ignore_advance
+        self.wait: Callable[[], object] = lambda: None
         self.rows_seen = run.catalog.rows  # first: tensors are known before the rows that name them
         self._memory = memory or AnalysisCache()
         self._graphs: dict[str, Roles] = {}
         self._known: dict[Hashable, Any] = {}
         self._rows_by_start: dict[tuple[int, bool], SnapshotRows] = {}
         self.tensors = self._roles_of_tensors(len(run.catalog.tensors))
-        before = self._memory.rows
-        self._memory.note(run, self._rows_from(before, floats=False), self.rows_seen, len(self.tensors))
+        self._is_noted = False
 
     def roles(self, graph: str) -> Roles:
         """The roles of a graph's nodes."""
@@ -117,6 +118,17 @@ class RunView:
             rows = rows[self._is_float[self.run.catalog.column("dtype", rows)]]
         return SnapshotRows(self.run, rows)
 
+    def few_rows(self, tensors: Sequence[TensorRole]) -> SnapshotRows:
+        """The same, of so few tensors that a compacted run is not read as a whole for them."""
+        found = self.run.unread_rows_of(np.array([tensor.code for tensor in tensors], np.int32))
+        if found is None:
+            self.wait()
+            return self.rows(tensors)
+        steps = np.array(self.run.catalog.steps.values)
+        floats = self._is_float[found["dtype"]]
+        found = {name: column[floats] for name, column in found.items()}
+        return DecodedRows(self.run, found | {"step": steps[found["step"]]})
+
     @cached_property
     def _ordered(self) -> tuple[Array, Array]:
         """(all rows ordered by tensor and step, where each tensor begins)."""
@@ -157,6 +169,7 @@ class RunView:
         """
         if ("growing", key) in self._known:
             return cast(S, self._known["growing", key])
+        self._note()
         held = self._memory.take(key, make)
         wanted = np.zeros(len(self.tensors), np.bool_)
         wanted[[tensor.code for tensor in tensors]] = True
@@ -171,6 +184,13 @@ class RunView:
         self._memory.put(key, held)
         self._known["growing", key] = held.state
         return held.state
+
+    def _note(self) -> None:
+        """Tells the memory of new rows: not before a rule needs that, because it reads all of them."""
+        if not self._is_noted:
+            self._is_noted = True
+            added = self._rows_from(self._memory.rows, floats=False)
+            self._memory.note(self.run, added, self.rows_seen, len(self.tensors))
 
     def _feed(self, state: S, rows: SnapshotRows, add: Add[S]) -> None:
         if 0 < len(rows) <= _BATCH_ROWS:

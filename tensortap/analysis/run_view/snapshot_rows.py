@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -87,6 +87,25 @@ class SnapshotRows:
         stops = np.append(self.starts[1:], len(self)).tolist()
         for start, stop in zip(self.starts.tolist(), stops, strict=True):
             yield int(self.tensor[start]), slice(start, stop)
+
+
+class DecodedRows(SnapshotRows):
+    """Snapshots of a compacted run whose rows are not in memory yet: only the columns that they were made of.
+    Their `rows` are unknown.
+
+    Args:
+        columns: in the order of the catalog.
+    """
+
+    def __init__(self, run: RunIndex, columns: Mapping[str, Array]) -> None:
+        order = np.lexsort((columns["visit"], columns["step"], columns["tensor"]))
+        self._run, self._parent, self._held = run, None, {}
+        self._columns = {name: column[order] for name, column in columns.items()}
+        self.rows = np.full(len(order), -1)
+        self.tensor, self.step = self._columns["tensor"], self._columns["step"]
+
+    def _read(self, column: str) -> Array:
+        return self._columns[column].astype(np.float64)
 
 
 def _column(catalog: Catalog, name: str, rows: Array) -> Array:

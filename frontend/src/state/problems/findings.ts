@@ -27,7 +27,12 @@ export const rulesProgress = signal<Progress | null>(null);
 export const nanProgress = signal<Progress | null>(null);
 
 /** Polls until the server has analysed the run. */
-async function settled<T extends Analysed>(ask: () => Promise<T>, abort: AbortSignal, progress: Signal<Progress | null>): Promise<T> {
+async function settled<T extends Analysed>(
+  ask: () => Promise<T>,
+  abort: AbortSignal,
+  progress: Signal<Progress | null>,
+  peek?: (answer: T) => void,
+): Promise<T> {
   for (;;) {
     const answer = await ask();
     if (abort.aborted) return answer;
@@ -36,12 +41,21 @@ async function settled<T extends Analysed>(ask: () => Promise<T>, abort: AbortSi
       if (answer.error) throw new ApiError(0, answer.error, answer.hint ?? '');
       return answer;
     }
+    peek?.(answer);
     await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
   }
 }
 
 /** Findings of the rules, worst first. */
-export const findings = resource(analysedRun, ({ id }, abort) => settled(() => api().findings(id, abort), abort, rulesProgress));
+export const findings = resource(analysedRun, ({ id }, abort, show) =>
+  // A drift between workers is found long before the other rules are checked.
+  settled(
+    () => api().findings(id, abort),
+    abort,
+    rulesProgress,
+    (answer) => answer.findings.length > 0 && show(answer),
+  ),
+);
 
 /** Origins of NaN and infinities, at the first step that has one. */
 export const nanAnswer = resource(analysedRun, ({ id }, abort) => settled(() => api().nan(id, abort), abort, nanProgress));

@@ -51,7 +51,7 @@ def replica_drift(view: RunView, limits: Limits) -> Iterable[Hit]:
         tensor for tensor in view.where(_may_be_replicated) if differing is None or tensor.code in differing
     ]
     for start in range(0, len(replicated), _BATCH_TENSORS):
-        rows = view.rows(replicated[start : start + _BATCH_TENSORS])
+        rows = view.few_rows(replicated[start : start + _BATCH_TENSORS])
         for code, place in rows.groups():
             tensor = view.tensors[code]
             least = 0 if tensor.op_type else int(limits["agreed_steps"])
