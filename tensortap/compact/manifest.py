@@ -150,9 +150,17 @@ def read_manifest(run_dir: Path) -> Manifest | None:
     """
     path = run_dir / FOLDER / MANIFEST
     try:
-        record = read_json(path, MAX_MANIFEST)
+        return _manifest_of(read_json(path, MAX_MANIFEST), path)
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def parse_manifest(data: bytes, path: Path) -> Manifest:
+    """The content of a manifest. `path`: what errors name. Raises as `read_manifest`."""
+    return _manifest_of(parse_json(data, path.name), path)
+
+
+def _manifest_of(record: dict[str, Any], path: Path) -> Manifest:
     version = record.get("version")
     if record.get("format") == _FORMAT and isinstance(version, int) and version > VERSION:
         raise FormatVersionError(
@@ -217,11 +225,16 @@ def verify(run_dir: Path, file: CompactFile) -> Path:
     return path
 
 
+def is_verified(data: bytes, file: CompactFile) -> bool:
+    """Whether these are the bytes of a file."""
+    return len(data) == file.size and google_crc32c.value(data) == file.crc32c
+
+
 def read_verified(run_dir: Path, file: CompactFile) -> bytes:
     """The bytes of a file, also of one at an address or in an archive. Raises DamagedError, OSError."""
     with FileReader(file.path(run_dir)) as source:
         data = bytes(source.read(0, source.size))
-    if len(data) != file.size or google_crc32c.value(data) != file.crc32c:
+    if not is_verified(data, file):
         raise DamagedError(f"{file.file} does not match its checksum.", "Copy compact/ again.")
     return data
 

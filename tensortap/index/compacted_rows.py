@@ -266,8 +266,29 @@ class RowsCache:
                 return arrays
         return None
 
+    def tables(self) -> dict[str, bytes]:
+        """Files of small tables that were stored, by name: who uses one verifies it."""
+        if is_own_folder(self._folder):
+            with contextlib.suppress(ContainerError):
+                return {name: data.tobytes() for name, data in read_container(self._tables)[1].items()}
+        return {}
+
+    def store_tables(self, tables: Mapping[str, bytes]) -> None:
+        """Stores files of small tables, if possible."""
+        if self._claim():
+            with contextlib.suppress(OSError):
+                arrays = {name: np.frombuffer(data, np.uint8) for name, data in tables.items()}
+                write_container(self._tables, {}, arrays)
+
+    @property
+    def _tables(self) -> Path:
+        return self._folder / f"{self._prefix}tables.index"
+
     def claimed(self, first: int) -> Path | None:
         """The file for the rows from `first` on, in a folder that is there; None if that is not possible."""
+        return self._path(first) if self._claim() else None
+
+    def _claim(self) -> bool:
         try:
             if not self._is_claimed:
                 claim(self._cache, self._folder, self._run_dir)
@@ -275,8 +296,8 @@ class RowsCache:
                 self._is_claimed = True
                 self._remove_others()
         except OSError:
-            return None
-        return self._path(first)
+            return False
+        return True
 
     def _remove_others(self) -> None:
         """Removes files of earlier states of the run."""

@@ -21,7 +21,8 @@ from tensortap.compact.manifest import (
     Manifest,
     WorkerMark,
     has_streams,
-    read_manifest,
+    is_verified,
+    parse_manifest,
     read_parquet,
     read_verified,
 )
@@ -34,14 +35,15 @@ from tensortap.compact.rollups import (
     list_kinds,
     with_dictionaries,
 )
-from tensortap.core.errors import DamagedError, FormatVersionError
 from tensortap.core.dtypes import Array
+from tensortap.core.errors import DamagedError, FormatVersionError
 from tensortap.dump.format.record_batches import check_statistics
 from tensortap.dump.format.run_files import WorkerInfo, worker_info
 from tensortap.dump.format.schema import SCHEMA
 from tensortap.storage.entry import Entry
 from tensortap.storage.files import FileReader
 from tensortap.storage.filesystem import stat_path
+from tensortap.storage.uri import is_remote
 
 from .catalog.catalog import Catalog
 from .compacted_histograms import CompactedHistograms
@@ -49,7 +51,7 @@ from .compacted_rows import FILE_COLUMNS, CompactedRows, RowsCache, Summary
 
 _STREAM_BYTES = 64 << 20  # bytes of the compacted streams: some 500,000 snapshots
 _MOST_BYTES = 4 << 30  # of a part, decoded
-_READERS = 16  # small tables that are read at once: most of the time goes by until a bucket answers
+_READERS = 16  # files that are read at once: most of the time goes by until a bucket answers
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 _FIRST = ("first_worker", "first_seq")
 _COUNTS_OF_TENSOR = ("snapshots", "nonfinite", "differing")
@@ -70,15 +72,17 @@ class CompactedRun:
         rows: of the parts that can be read, some parts at a time. group_bytes: of these parts' streams.
     """
 
-    def __init__(self, run_dir: Path, identity: Entry, checksum: int) -> None:
-        self._run_dir, self._identity, self.checksum = run_dir, identity, checksum
+    def __init__(self, run_dir: Path, identity: Entry, manifest: bytes) -> None:
+        self._run_dir, self._identity = run_dir, identity
+        self.checksum: int = google_crc32c.value(manifest)
         self.rows: list[CompactedRows] = []
         self._manifest = Manifest()
         self._damage: list[str] = []
+        self._tables: dict[str, bytes] = {}  # verified small files, while it is opened
         self.group_bytes = _STREAM_BYTES  # of parts that are read together
         self._damaged: dict[int, str] = {}  # first step of a part -> why it cannot be read
         try:
-            self._manifest = read_manifest(run_dir) or Manifest()
+            self._manifest = parse_manifest(manifest, run_dir / FOLDER / MANIFEST)
         except (DamagedError, FormatVersionError) as error:
             self._damage.append(f"{FOLDER}/{MANIFEST}: {error}")
         self._ages = self._manifest.ages()
@@ -91,10 +95,10 @@ class CompactedRun:
             if has_streams(run_dir):
                 return None
             with FileReader(run_dir / FOLDER / MANIFEST) as file:
-                checksum = google_crc32c.value(bytes(file.read(0, file.size)))
+                manifest = bytes(file.read(0, file.size))
         except (OSError, DamagedError):
             return None
-        return cls(run_dir, identity, checksum)
+        return cls(run_dir, identity, manifest)
 
     def is_current(self) -> bool:
         """Whether the run is unchanged: neither compacted again nor copied as a whole."""
@@ -111,18 +115,40 @@ class CompactedRun:
         Args:
             cache: folder for rows that were read; None: they stay in memory.
         """
-        with ThreadPoolExecutor(_READERS) as pool:
-            summaries = list(pool.map(self._summary, self._manifest.parts))
+        kept = None if cache is None else RowsCache(cache, self._run_dir, self.checksum)
+        self._read_tables(kept)
+        summaries = [self._summary(part) for part in self._manifest.parts]
+        self._tables = {}
         found = zip(self._manifest.parts, summaries, strict=True)
         parts = [(part, summary) for part, summary in found if summary is not None]
-        kept = None
-        if cache is not None and not self._damaged:  # codes are counted without damaged parts
-            kept = RowsCache(cache, self._run_dir, self.checksum)
+        if self._damaged:  # codes are counted without damaged parts
+            kept = None
         with catalog.lock:
             catalog.compacted_histograms = CompactedHistograms(self._run_dir, [part for part, _ in parts])
             for name in self._ages:
                 catalog.workers.intern(name)
             self.rows = [CompactedRows(self._read, catalog, some, kept) for some in self._grouped(parts)]
+
+    def _read_tables(self, kept: RowsCache | None) -> None:
+        """Reads the small tables of all parts of a run at an address: at once, or from the cache."""
+        if not is_remote(self._run_dir):
+            return
+        wanted = [file for part in self._manifest.parts for file in _tables_of(part) if file is not None]
+        known = {} if kept is None else kept.tables()
+        self._tables = {f.file: known[f.file] for f in wanted if is_verified(known.get(f.file, b""), f)}
+        missing = [file for file in wanted if file.file not in self._tables]
+        with ThreadPoolExecutor(_READERS) as pool:
+            for file, data in zip(missing, pool.map(self._bytes_or_none, missing), strict=True):
+                if data is not None:
+                    self._tables[file.file] = data
+        if kept is not None and missing:
+            kept.store_tables(self._tables)
+
+    def _bytes_or_none(self, file: CompactFile) -> bytes | None:
+        try:
+            return read_verified(self._run_dir, file)
+        except (DamagedError, OSError):
+            return None  # `_summary` reads it again, and reports why
 
     def _grouped(
         self, parts: Sequence[tuple[CompactedPart, Summary]]
@@ -151,7 +177,7 @@ class CompactedRun:
 
     def _checked_summary(self, part: CompactedPart) -> Summary:
         """Raises DamagedError: a table is damaged, or holds something else. OSError: it cannot be read."""
-        tables = (part.tensors, part.steps, part.writers, part.kinds)
+        tables = _tables_of(part)
         if None in tables:  # of an earlier release
             rows, names = with_dictionaries(self._table(part.rows, ROW_COLUMNS, part.snapshots)), self._ages
             found = Summary(
@@ -256,7 +282,7 @@ class CompactedRun:
         wanted: Array | None = None,
     ) -> pa.Table:
         """Some columns of a file that was compared with its checksum, with the types of a stream."""
-        data = read_verified(self._run_dir, file)
+        data = self._tables.get(file.file) or read_verified(self._run_dir, file)
         try:
             metadata = pq.read_metadata(pa.BufferReader(data))
             groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
@@ -274,6 +300,10 @@ class CompactedRun:
             return pa.table([_like_stream(table.column(name), name) for name in names], names=list(names))
         except (pa.ArrowException, KeyError, OSError) as error:
             raise DamagedError(f"{file.file} is not a table of statistics: {str(error)[:200]}") from error
+
+
+def _tables_of(part: CompactedPart) -> tuple[CompactFile | None, ...]:
+    return part.tensors, part.steps, part.writers, part.kinds
 
 
 def _like_stream(column: pa.ChunkedArray, name: str) -> Any:

@@ -21,6 +21,7 @@ from .filesystem import open_file
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _READ_BYTES = 4 << 20  # bytes that are checksummed at a time
 _CACHED = 256 << 10
+_SMALL = 256 << 10  # bytes of a file at an address that is read as a whole: each read waits for an answer
 MAX_JSON = 4 << 20  # run.json and worker.json; real ones have a few KB
 _FIRST, _LAST = "checksum", "crc32c"  # keys of a JSON object with a checksum: no single byte is in both
 _BEGIN = re.compile(rb'\s*\{\s*"checksum":')
@@ -105,7 +106,8 @@ class FileReader:
     def __init__(self, path: Path, ahead: int = 0) -> None:
         self._file, self._start, self.size = open_file(path)
         self.path = path
-        self._ahead = ahead
+        is_small = self.size <= _SMALL and not isinstance(self._file, io.FileIO)
+        self._ahead = max(ahead, self.size) if is_small else ahead
         self._window, self._window_at = b"", 0
 
     def __enter__(self) -> FileReader:

@@ -105,6 +105,37 @@ def test_it_is_saved_and_opened_again(whole: Path, copy: Path, tmp_path: Path, m
     assert "rows" in read
 
 
+def test_small_tables_of_a_bucket_are_saved(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN a run at an address WHEN it is opened again THEN its small tables come from the cache, unless
+    they are damaged there."""
+    read: list[str] = []
+    read_verified = compacted_run.read_verified
+    monkeypatch.setattr(compacted_run, "is_remote", lambda path: True)
+    monkeypatch.setattr(
+        compacted_run, "read_verified", lambda run, file: read.append(file.file) or read_verified(run, file)
+    )
+
+    def open_tables() -> int:
+        read.clear()
+        compacted = compacted_run.CompactedRun.find(copy / "r")
+        assert compacted is not None
+        catalog = Catalog(copy / "r")
+        compacted.open(catalog, tmp_path / "cache")
+        assert catalog.rows == ROWS
+        return len(read)
+
+    assert open_tables() > 20
+    assert open_tables() == 0
+    (saved,) = tmp_path.glob("cache/**/compact-*-tables.index")
+    data = bytearray(saved.read_bytes())
+    data[-200] ^= 1
+    saved.write_bytes(data)
+    assert open_tables() > 0
+    assert open_tables() == 0
+
+
 def test_rows_are_read_when_they_are_needed(copy: Path) -> None:
     """GIVEN a compacted run WHEN it is opened THEN its totals are known, and a page reads the rows of it."""
     compacted = compacted_run.CompactedRun.find(copy / "r")
