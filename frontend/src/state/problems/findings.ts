@@ -3,7 +3,7 @@
 import { batch, computed, type Signal, signal } from '@preact/signals';
 import { ApiError } from '../../api/provider';
 import { groupFindings, mutes, withoutOrigins } from '../../model/run/problem_page';
-import { type Analysed, hasNews, type Progress, type Severity } from '../../model/wire/findings';
+import { type Analysed, type Findings, hasNews, type Progress, type Severity } from '../../model/wire/findings';
 import { rowOf } from '../../model/wire/graph';
 import { graph } from '../graph/graph';
 import { chosenPart, view } from '../page/choices';
@@ -47,7 +47,7 @@ async function settled<T extends Analysed>(
 }
 
 /** Findings of the rules, worst first. */
-export const findings = resource(analysedRun, ({ id }, abort, show) =>
+export const findings = resource(analysedRun, ({ id }, abort, show: (part: Findings) => void) =>
   // A drift between workers is found long before the other rules are checked.
   settled(
     () => api().findings(id, abort),
