@@ -389,6 +389,12 @@ def not_recorded() -> Iterator[None]:
         yield
 
 
+def reword(error: BaseException, change: Callable[[str], str]) -> None:
+    """Changes the message of one of TensorFlow's errors in place."""
+    if isinstance(error, tf.errors.OpError) and isinstance(error.message, str):
+        error._message = change(error.message)
+
+
 @contextlib.contextmanager
 def op_callbacks_suspended() -> Iterator[None]:
     ctx = context.context()

@@ -175,3 +175,28 @@ def test_training_with_checks_keeps_its_bits(tmp_path: Path) -> None:
     with Tap(tmp_path / "r", Watch(steps=2)) as tap:
         tapped = losses(tap)
     assert tapped == losses(None)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_an_error_reads_as_without_a_tap(tmp_path: Path, exact: bool) -> None:
+    """TensorFlow adds the lines of the program, which it finds by the names of functions."""
+
+    @tf.function
+    def inner(x: Any) -> Any:
+        return tf.debugging.check_numerics(tf.math.log(x), "not finite")
+
+    @tf.function
+    def train(x: Any) -> Any:
+        return inner(x) + tf.random.normal([], seed=1)
+
+    def message(step: contextlib.AbstractContextManager[Any]) -> str:
+        with pytest.raises(tf.errors.InvalidArgumentError) as raised, step:
+            train(tf.constant(-1.0))
+        return str(raised.value)
+
+    tap = Tap(tmp_path / "r", Watch(steps=2), exact=exact)
+    watched, unwatched = message(tap.step(0)), message(tap.step(1))
+    tap.close()
+    plain = message(contextlib.nullcontext())
+    assert "in inner" in plain
+    assert watched == unwatched == plain

@@ -60,6 +60,8 @@ _PUMP_EVERY_SECONDS = 0.02
 
 _NODE = re.compile(r"node ([^\s}]+)")  # in error messages: `{{node x}}`, `Detected at node x defined at`
 
+_COPY = re.compile(rf"__{MARK}\d+_\d+\b")  # what `rewrite` adds to the name of a function
+
 # What XLA says when it cannot compile a function, e.g. because of an additional output.
 _COMPILER_ERRORS = (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError, tf.errors.InternalError)
 
@@ -178,6 +180,8 @@ class InstrumentedFunction:
         except Exception as error:
             if self._is_to_blame(error):
                 raise TapFailedError from error
+            # TensorFlow adds the lines of the program to errors of functions that it knows.
+            internals.reword(error, lambda message: _COPY.sub("", message))
             raise
         self._has_run = True
         return (outputs[:num_outputs] or None, outputs[num_outputs:]) if count else (outputs, ())
