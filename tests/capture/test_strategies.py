@@ -89,6 +89,9 @@ def test_mirrored_strategy(tmp_path: Path) -> None:
         (0, "CPU:0"),
         (1, "CPU:1"),
     }
+    logs = dumped.events("logs")
+    assert logs
+    assert all(set(noted["values"]) == {"loss", "learning_rate"} for noted in logs)
     check_traced_batches(tmp_path)
     exact = Dumped(tmp_path / "r-exact")
     assert {graph.way for graph in exact.graphs()} == {"shadow"}

@@ -274,7 +274,8 @@ def _numbers(logs: Mapping[str, Any]) -> Iterator[tuple[str, float | str]]:
 
 def _learning_rate(model: Any) -> float | None:
     rate = getattr(getattr(model, "optimizer", None), "learning_rate", None)
-    return None if rate is None else float(keras.ops.convert_to_tensor(rate))
+    # A mirrored variable is no number, but has `numpy`, as a tensor.
+    return None if rate is None else float(keras.ops.convert_to_tensor(rate).numpy())
 
 
 def _without_finished(function: Any) -> Any:
