@@ -47,8 +47,8 @@ def test_it_begins_in_the_forward_pass_and_names_the_node_that_is_another(tmp_pa
     assert found.first is not None
     assert found.first.difference.tensor == "mul:0"
     assert found.first.text == (
-        "Its captured inputs agree. Its input Rsqrt (Rsqrt) is computed differently in B; that "
-        "starts at Mean_1 (Mean): model.py:15."
+        "Its captured inputs agree. Its input Rsqrt (Rsqrt) is computed differently in B, "
+        "starting at Mean_1 (Mean): model.py:15."
     )
 
 

@@ -137,12 +137,12 @@ def test_handles_and_calls_that_the_recording_does_not_have_are_refused() -> Non
         check_allowed([handle])
     caller = definition("PartitionedCall")
     caller.node_def[0].attr["f"].func.name = "other"
-    with pytest.raises(InvalidValueError, match="a function that it lacks"):
+    with pytest.raises(InvalidValueError, match="a missing function"):
         check_allowed([caller])
     check_allowed([caller, definition("NoOp", "other")])
     hidden = definition("Identity")
     hidden.node_def[0].attr["f"].list.func.add(name="f")
-    with pytest.raises(InvalidValueError, match="a function that it lacks"):
+    with pytest.raises(InvalidValueError, match="a missing function"):
         check_allowed([hidden])
 
 
