@@ -56,6 +56,7 @@ class EagerRecorder:
         self._nodes: list[Node] = []
         self._taken: set[str] = set()
         self._produced: dict[int, str] = {}  # tensor id -> tensor name
+        self._assigned: dict[int, str] = {}  # tensor id of a variable's handle -> the op that last changed it
         self._stacks: dict[tuple[Frame, ...], int] = {}
         self._tensors: deque[CapturedTensor] = deque()
 
@@ -109,6 +110,10 @@ class EagerRecorder:
         name = _unused(f"{layer}/{op_type}" if layer else op_type, self._taken)
         self._taken.add(name)
         sources = [self._produced.get(internals.tensor_id(tensor)) for tensor in inputs]
+        handles = [internals.tensor_id(tensor) for tensor in inputs if tensor.dtype == tf.resource]
+        sources += [f"^{self._assigned[handle]}" for handle in handles if handle in self._assigned]
+        if not outputs:  # as ops that change a variable; those that read one have an output
+            self._assigned |= dict.fromkeys(handles, name)
         self._nodes.append(
             Node(
                 name=name,

@@ -207,6 +207,44 @@ def test_a_variable_that_eager_code_assigned_is_no_earlier_step(report_of: Repor
     assert "was finite in an earlier call of the step" in text
 
 
+def test_code_between_steps_that_changes_a_variable_is_told_apart(report_of: Report) -> None:
+    weight = tf.Variable([1.0, 2.0])
+
+    @tf.function
+    def train(x: Any) -> Any:
+        weight.assign_sub(0.1 * x)
+        return weight + x
+
+    def program(tap: tensortap.Tap) -> None:
+        for number in range(3):
+            with tap.step():
+                train(tf.constant([1.0, 2.0]))
+            if number == 1:
+                weight.assign([np.nan, 1.0])  # as a callback does
+
+    report = report_of(program)
+    assert (report.step, report.origins[0].verdict) == (2, "from_variable")
+    assert report_text(report).origins[0].reason == (
+        "What step 1 assigned to it was finite, so other code changed it before step 2: a callback, "
+        "assign(), set_weights() or load_weights()."
+    )
+    assert not report.notes
+
+
+def test_a_variable_that_an_eager_scope_assigned_is_no_earlier_step(report_of: Report) -> None:
+    weight, average = tf.Variable([1.0, 2.0]), tf.Variable([0.0, 0.0])
+
+    def program(tap: tensortap.Tap) -> None:
+        with tap.step(), tap.eager():
+            mask = tf.identity([1.0, 0.0])
+            change = mask / mask  # 0/0
+            average.assign_add(0.1 * change)
+            weight.assign_sub(0.5 * average)
+
+    report = report_of(program)
+    assert [(origin.tensor, origin.verdict) for origin in report.origins] == [("RealDiv:0", "origin")]
+
+
 def test_functions_that_are_steps_of_their_own_are_joined(report_of: Report) -> None:
     def program(tap: tensortap.Tap) -> None:
         tapped = [tap.function(each) for each in (relu, log, loss)]

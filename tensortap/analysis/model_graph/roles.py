@@ -302,3 +302,17 @@ def _handle(roles: Roles, row: int) -> int:
 def _is_updated(roles: Roles, handle: int) -> bool:
     users = roles.consumers(handle)
     return any(roles.is_update(user) and first_input(roles, user) == handle for user in users)
+
+
+def updates_of(roles: Roles, read: int) -> list[int]:
+    """The ops of the graph that change the variable that a node reads."""
+    return _updates(roles).get(_handle(roles, read), [])
+
+
+@lru_cache(maxsize=GRAPHS)
+def _updates(roles: Roles) -> dict[int, list[int]]:
+    """The ops that change variables, by the variable's handle."""
+    found: dict[int, list[int]] = {}
+    for row in filter(roles.is_update, range(len(roles.graph.names))):
+        found.setdefault(_handle(roles, row), []).append(row)
+    return found

@@ -232,7 +232,7 @@ def _span(run: RunIndex) -> str:
 
 def _notes(flow: NonfiniteFlow, origins: list[Origin], step: int, previous: int | None) -> list[str]:
     notes = []
-    if origins and origins[0].verdict == "from_variable":
+    if origins and origins[0].verdict == "from_variable" and origins[0].explanation is None:
         before = (
             "before the first captured step"
             if previous is None

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from tensortap.index.snapshot import Snapshot
+
 from ..model_graph.op_types import INPUTS, REPLACING, VARIABLE_READS, ops
 from ..model_graph.roles import Slot
 from ..run_view.step_tensors import StepTensors
@@ -21,6 +23,15 @@ VERDICTS = ("origin", "suspected", "inf_to_nan", "data", "from_variable", "const
 _MAX_NODES = 20_000  # tensors to check downstream of one tensor
 # One operand, elementwise: more non-finite elements after than before mean that some originate here.
 _UNARY = ops("Log Log1p Exp Expm1 Sqrt Rsqrt Reciprocal Inv Square Cast Relu Neg Abs")
+
+
+_SAME = ("size", "nan", "pos_inf", "neg_inf", "zero", "negative", "positive", "min", "max", "mean", "l2")
+
+
+def numbers(snapshot: Snapshot) -> tuple[object, ...]:
+    """A key that is the same for equal tensors. NaN (no finite elements) equals NaN."""
+    found = (getattr(snapshot, name) for name in _SAME)
+    return (snapshot.dtype, *("nan" if number != number else number for number in found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +75,7 @@ class NonfiniteFlow:
     def _flow_tensor(self, slot: Slot) -> FlowTensor:
         row, visit = slot[0], self.tensors.bad[slot]
         sources = self.upstream.sources(row, visit) or self._assigned(row)
+        sources = sources + self._of_replicas(slot) if self._is_collective(row) else sources
         return FlowTensor(slot, visit, self._classify(slot, visit, sources), tuple(sources))
 
     def _classify(self, slot: Slot, visit: int, sources: list[Source]) -> str:
@@ -123,11 +135,27 @@ class NonfiniteFlow:
         found: list[Source] = []
         for text in graph.cell("inputs", row) or []:
             writer = graph.rows.get(text[1:]) if text.startswith("^") else None
-            if writer is not None and roles.is_update(writer):
-                taken = roles.inputs(writer)
-                if resources & {source for source, _, _ in taken}:
-                    found += self.upstream.sources(writer)
+            if writer is None or not roles.is_update(writer):
+                continue
+            # The handle is no node in eager code: there an edge joins only ops on one variable.
+            if not resources or resources & {source for source, _, _ in roles.inputs(writer)}:
+                found += self.upstream.sources(writer)
         return found
+
+    def _is_collective(self, row: int) -> bool:
+        return self.tensors.graph.op_type[row].startswith(("CollectiveReduce", "NcclAllReduce"))
+
+    def _of_replicas(self, slot: Slot) -> list[Source]:
+        """What the other replicas add to an all-reduced tensor: the sources of those with equal numbers."""
+        tensors = self.tensors
+        own = numbers(tensors.snapshot(slot, tensors.bad[slot]))
+        return [
+            source
+            for other, visit in tensors.bad.items()
+            if other != slot and self._is_collective(other[0]) and other[1] == slot[1]
+            if numbers(tensors.snapshot(other, visit)) == own
+            for source in self.upstream.sources(other[0], visit)
+        ]
 
     def origins(self) -> list[FlowTensor]:
         """The tensors with non-finite values that their inputs do not explain, in data flow order."""

@@ -64,7 +64,7 @@ class StepCalls:
     """The calls of a step of one worker, as its event `calls` (FORMAT.md) notes them, if there is one."""
 
     def __init__(self, run: RunIndex, step: int, worker: int) -> None:
-        self._run, self._step, self._worker = run, step, worker
+        self._run, self._step, self.worker = run, step, worker
         self._facts = run.events.calls(step, run.catalog.workers[worker])
         self._tensors: dict[str, StepTensors] = {}
 
@@ -76,7 +76,7 @@ class StepCalls:
     def tensors(self, graph: str) -> StepTensors:
         """Captured tensors of a graph."""
         if graph not in self._tensors:
-            self._tensors[graph] = StepTensors(self._run, self._run.graph(graph), self._step, self._worker)
+            self._tensors[graph] = StepTensors(self._run, self._run.graph(graph), self._step, self.worker)
         return self._tensors[graph]
 
     @cached_property
@@ -85,7 +85,7 @@ class StepCalls:
         catalog = self._run.catalog
         code = catalog.steps.code(self._step)
         rows = np.zeros(0, np.int64) if code is None else catalog.rows_of_step(code)
-        rows = rows[catalog.column("worker", rows) == self._worker]
+        rows = rows[catalog.column("worker", rows) == self.worker]
         codes = catalog.tensors.columns(len(catalog.tensors))[0][catalog.column("tensor", rows)]
         return [catalog.tensors.graphs[code] or "-" for code in dict.fromkeys(codes.tolist())]
 

@@ -17,16 +17,16 @@ from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot
 
 from ..model_graph.op_types import DATASET_READS
-from ..model_graph.roles import Slot
+from ..model_graph.roles import Slot, updates_of
+from ..run_view.step_tensors import StepTensors
 from .explanation import Explanation, be_verb, elements, explain_input_data
-from .nonfinite_flow import FlowTensor, NonfiniteFlow
+from .nonfinite_flow import FlowTensor, NonfiniteFlow, numbers
 from .operand import Operand, of_snapshot
 from .patterns.pattern_table import explain
 from .reach import Impact, Reachability, Reached
 from .step_calls import CallArgument, CallOutput, StepCalls, is_graph_input
 
 Tensor = tuple[str, Slot]  # id of a graph, and a tensor in it
-_SAME = ("size", "nan", "pos_inf", "neg_inf", "zero", "negative", "positive", "min", "max", "mean", "l2")
 NOT_CAPTURED = "not captured"  # the pattern of what no captured tensor explains
 _NAMED = 4  # ops or functions that a sentence names
 _EAGER = "Run the step inside 'with tap.eager():' to capture these ops, or move them into a tf.function."
@@ -168,9 +168,9 @@ class StepFlow:
             self._by_numbers = {}
             for name, other in self.flows.items():
                 for each in other.bad.values():
-                    key = _numbers(other.tensors.snapshot(each.slot, each.visit))
+                    key = numbers(other.tensors.snapshot(each.slot, each.visit))
                     self._by_numbers.setdefault(key, []).append((self.order(name, each), (name, each.slot)))
-        found = self._by_numbers.get(_numbers(flow.tensors.snapshot(bad.slot, bad.visit)), [])
+        found = self._by_numbers.get(numbers(flow.tensors.snapshot(bad.slot, bad.visit)), [])
         before = [pair for pair in found if pair[0] < self.order(graph, bad)]
         return max(before, key=lambda pair: pair[0])[1] if before else None
 
@@ -196,13 +196,38 @@ class StepFlow:
             entry = CallArgumentOrigin("suspected", Explanation(NOT_CAPTURED, text, _EAGER), (path,))
             self.entries[graph, bad.slot] = entry
             flow.bad[bad.slot] = replace(bad, verdict=entry.verdict)
+        elif self._left_finite(flow, row):
+            text = (
+                f"What step {self.step - 1} assigned to it was finite, so other code changed it before step "
+                f"{self.step}: a callback, assign(), set_weights() or load_weights()."
+            )
+            known = Explanation("changed between steps", text, _OTHER_CODE)
+            self.entries[graph, bad.slot] = CallArgumentOrigin("from_variable", known)
+
+    def _left_finite(self, flow: NonfiniteFlow, read: int) -> bool:
+        """Whether the step before was captured with all that it assigned to a variable, and that was
+        finite."""
+        tensors, roles = flow.tensors, flow.tensors.roles
+        code = self.run.catalog.steps.code(self.step - 1)
+        updates = updates_of(roles, read)
+        if code is None or not updates:
+            return False
+        before = StepTensors(self.run, tensors.graph, self.step - 1, self.calls.worker)
+        assigned = [
+            (source, slot)
+            for update in updates
+            for source, slot, position in roles.inputs(update)
+            if position > 0
+        ]
+        captured = bool(assigned) and before.captured.keys() >= set(assigned)
+        return captured and not before.bad.keys() & set(assigned)
 
     def _assigns(self, graph: str, bad: FlowTensor, variable: int | None) -> bool:
         """Whether a tensor is assigned to a variable; to any variable, if the variable is unknown."""
         roles = self.flows[graph].tensors.roles
         updates = [row for row in roles.consumers(*bad.slot) if roles.is_update(row)]
-        numbers = {self.calls.variable(graph, row, bad.visit) for row in updates}
-        return bool(updates) and (variable in numbers or not self.calls.has_call_links)
+        changed = {self.calls.variable(graph, row, bad.visit) for row in updates}
+        return bool(updates) and (variable in changed or not self.calls.has_call_links)
 
     def _was_finite(self, variable: int, begin: float) -> bool:
         """Whether an earlier call of the step read a variable, and it was finite."""
@@ -301,8 +326,8 @@ class StepFlow:
             reaches[graph] = Reachability(flow, found)
         own = {
             (graph, slot): reaches[graph].of(number)
-            for graph, numbers in begins.items()
-            for slot, number in numbers.items()
+            for graph, places in begins.items()
+            for slot, number in places.items()
         }
         return {tensor: self._joined(tensor, own) for tensor in own if tensor not in self.propagated_from}
 
@@ -330,18 +355,13 @@ class StepFlow:
 
 
 _WATCH_ALL = "Capture every tensor of the step: Watch()."
+_OTHER_CODE = "Find what changes the variable between the steps, and check what it writes with np.isfinite."
 _PYTHON = "Check the data (np.isfinite(x).all() finds bad samples) and the code that prepares it."
 
 
 def is_bad(snapshot: Snapshot) -> bool:
     """Whether a snapshot has NaN or infinities."""
     return bool(snapshot.nan or snapshot.pos_inf or snapshot.neg_inf)
-
-
-def _numbers(snapshot: Snapshot) -> tuple[object, ...]:
-    """A key that is the same for equal tensors. NaN (no finite elements) equals NaN."""
-    found = (getattr(snapshot, name) for name in _SAME)
-    return (snapshot.dtype, *("nan" if number != number else number for number in found))
 
 
 def _distinct(names: Iterable[list[str]]) -> list[str]:
