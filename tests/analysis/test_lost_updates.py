@@ -47,3 +47,12 @@ def test_the_finding_counts_the_pairs_at_which_updates_were_lost(tmp_path: Path)
     (finding,) = findings_of("AbsorbedUpdate", trained(tmp_path, 13))
     assert (finding.first_step, finding.last_step, finding.steps, finding.of) == (1, 11, 8, 12)
     assert finding.looked_at == "pairs of steps with stored values"
+
+
+def test_updates_that_loss_scaling_skips_are_not_lost_to_rounding(tmp_path: Path) -> None:
+    overflow = np.array([1, 1, np.inf, 1], np.float32)
+    fed = [("w", ONES, step) for step in range(10)]
+    fed += [(GRADIENT.name, overflow, step) for step in range(10)]
+    run = synthetic_run(tmp_path, TRAINING, fed, keep="value")
+    assert entry_of(run).absorbed is None
+    assert not findings_of("AbsorbedUpdate", run)

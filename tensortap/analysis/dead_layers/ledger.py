@@ -204,7 +204,8 @@ def count_lost_updates(view: RunView, tensor: TensorRole, weight: TensorRole | N
         return LostUpdates(None, 0, 0, ())
     gradient_rows = view.rows([tensor])
     grads, weights = _stored_rows_by_step(gradient_rows), _stored_rows_by_step(view.rows([weight]))
-    pairs = [step for step in grads if step in weights and step + 1 in weights]
+    skipped = _nonfinite_steps(view, tensor.graph)
+    pairs = [step for step in grads if step in weights and step + 1 in weights and step not in skipped]
     same, moved = dict[int, int](), 0
     for step in _chosen(pairs, int(gradient_rows["size"].max(initial=1))):
         wanted = [grads[step], weights[step], weights[step + 1]]
@@ -216,6 +217,16 @@ def count_lost_updates(view: RunView, tensor: TensorRole, weight: TensorRole | N
             moved += int(np.count_nonzero(pushed))
     at = tuple(step for step, count in same.items() if count)
     return LostUpdates(sum(same.values()) / moved if moved else None, len(same), len(pairs), at)
+
+
+def _nonfinite_steps(view: RunView, graph: str) -> set[int]:
+    """Steps with NaN or infinities in a gradient: loss scaling then updates no variable."""
+
+    def find() -> set[int]:
+        rows = view.rows([tensor for tensor in trained_gradients(view) if tensor.graph == graph])
+        return set(rows.step[rows["nan"] + rows["pos_inf"] + rows["neg_inf"] > 0].tolist())
+
+    return view.cached(f"steps with non-finite gradients of {graph}", find)
 
 
 def _chosen(pairs: list[int], size: int) -> list[int]:
