@@ -18,7 +18,14 @@ from ..model_graph.roles import Roles, Slot, roles_of
 from ..nonfinite.step_calls import StepCalls, is_graph_input
 from .comparison_records import FirstDivergence, TensorDifference
 from .matching.node_matching import Matching
-from .matching.program_diff import extra_layer, first_change, gradient_cut, program_differences, untrained
+from .matching.program_diff import (
+    extra_layer,
+    first_change,
+    gradient_cut,
+    program_differences,
+    rewired,
+    untrained,
+)
 from .propagation.conditioning import Flow, both, condition_text, differing_program, rounding_origin
 
 _RANDOM = ("Random", "StatelessRandom", "StatelessTruncated", "Multinomial", "ParameterizedTruncated")
@@ -30,6 +37,7 @@ _REPLAY_DTYPES = (
 )  # the dtypes that a recorded step is replayed in
 _ALIKE = {"float32", "bfloat16", "float16"}
 _MAX_INPUTS = 8
+_ALL_INPUTS = "All its inputs"
 _SLOT = 5  # the rank of an optimizer's moments
 
 
@@ -94,6 +102,7 @@ def first_divergence(
         entry = rank(first, matching[first.graph][0]) in (0, _SLOT)
         if differences and missing and not entry:  # uncaptured tensors are known after all
             text = "Its captured inputs agree." if inputs else ""
+        text = _unless_rewired(text, matching[first.graph][0], graph.rows[first.node])
         if entry and first.basis == "shapes":
             differences = []  # an attribute says the same
         text = " ".join(filter(None, [text, *differences]))
@@ -106,6 +115,11 @@ def first_divergence(
             extra = extra or gradient_cut(matching[first.graph][0], row, line)
         return FirstDivergence(first, text, inputs, *frames, extra, variable)
     return FirstDivergence(first, text, inputs, *frames, variable=variable)
+
+
+def _unless_rewired(text: str, matching: Matching, row: int) -> str:
+    """Empty if the text compares all inputs of a node that are others in B."""
+    return "" if text.startswith(_ALL_INPUTS) and rewired(matching, row) else text
 
 
 _FROM_CALL = (
@@ -203,8 +217,8 @@ def _computed(first: TensorDifference, inputs: list[TensorDifference], missing: 
     if inputs and not missing:
         worst = max(entry.metrics.relative if entry.metrics.relative >= 0 else 0.0 for entry in inputs)
         if worst == 0:
-            return "All its inputs are equal, so the op itself computes something different."
-        apart = f"All its inputs differ by at most {number_text(worst)} of their scale"
+            return f"{_ALL_INPUTS} are equal, so the op itself computes something different."
+        apart = f"{_ALL_INPUTS} differ by at most {number_text(worst)} of their scale"
         return f"{apart}: the op computes something different, or is ill-conditioned here."
     if missing:
         agree = "Its captured inputs agree" if inputs else "None of its inputs was captured in both runs"

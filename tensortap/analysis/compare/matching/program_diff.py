@@ -37,8 +37,22 @@ def program_differences(matching: Matching, row: int, frame: Frames) -> list[str
     return [
         *_constants(matching, row),
         *_attributes(matching, row, partner),
-        *_input_differences(matching, row, frame),
+        *(_input_differences(matching, row, frame) or rewired(matching, row)),
     ]
+
+
+def rewired(matching: Matching, row: int) -> list[str]:
+    """Sentence on an input that is another node of the other side, though both sides have both nodes."""
+    a, b = matching.a, matching.b
+    in_a = {source for source, _, position in roles_of(a).inputs(row) if position >= 0}
+    in_b = {source for source, _, position in roles_of(b).inputs(matching.partner[row]) if position >= 0}
+    if not in_a <= matching.partner.keys() or not in_b <= matching.matched_b:
+        return []
+    only_a = [source for source in sorted(in_a) if matching.partner[source] not in in_b]
+    only_b = sorted(in_b - {matching.partner[source] for source in in_a})
+    if len(only_a) != 1 or len(only_b) != 1:
+        return []
+    return [f"Its input is {_node(a, only_a[0])} in A, and {_node(b, only_b[0])} in B."]
 
 
 def _constants(matching: Matching, row: int) -> list[str]:
