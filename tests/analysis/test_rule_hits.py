@@ -391,3 +391,29 @@ def test_of_two_networks_of_one_path_the_trained_one_is_looked_at(
     for name, what in names.items():
         fed += [(f"{name}/w", PUSH * (step if what == "moves" else 1), step) for step in range(12)]
     assert [f.tensor for f in findings_of("UnchangedTensor", synthetic_run(tmp_path, nodes, fed))] == found
+
+
+def test_small_gradients_of_one_branch_are_low_where_an_embedding_gets_its_own(tmp_path: Path) -> None:
+    """The queries of an attention, the first kernel of a small transformer."""
+    nodes = (
+        X,
+        node("t", "ReadVariableOp", kind="weight", of="embedding/embeddings"),
+        node("rows", "GatherV2", "t", "x"),
+        node("w", "ReadVariableOp", kind="weight", of="query/kernel"),
+        node("queries", "MatMul", "rows", "w"),
+        node("v", "ReadVariableOp", kind="weight", of="head/kernel"),
+        node("product", "MatMul", "queries", "v"),
+        node("loss", "Sum", "product"),
+        node("gradient_tape/rows", "MatMul", "x", kind="gradient", of="embedding/embeddings"),
+        node("gradient_tape/w", "MatMul", "x", kind="gradient", of="query/kernel"),
+        node("gradient_tape/v", "MatMul", "x", kind="gradient", of="head/kernel"),
+    )
+    size = {"gradient_tape/rows": 1e-3, "gradient_tape/w": 1e-6, "gradient_tape/v": 1.0, "loss": 1.0}
+    fed = [
+        (each.name, np.full(4 if each.name != "loss" else (), size.get(each.name, 0.5), np.float32), step)
+        for step in range(4)
+        for each in nodes
+    ]
+    run = synthetic_run(tmp_path, nodes, fed)
+    (found,) = findings_of("VanishingGradient", run)
+    assert found.severity == "low" and "embedding/embeddings, of an earlier layer" in found.text

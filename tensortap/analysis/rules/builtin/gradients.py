@@ -65,17 +65,24 @@ def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
         if hit.severity == "low":
             yield replace(hit, help=_OF_BIAS)
             continue
-        before, size = _earliest(view, tensor.graph)
-        if before is None or before is tensor or size < _ARRIVES * limits["mean_abs"]:
-            yield hit
-            continue
-        text = f"{hit.text[:-1]}; that of {before.variable}, of an earlier layer, is {number_text(size)}."
-        yield replace(hit, severity="low", text=text, help=_LOCAL)
+        yield _beside_earlier(view, hit, limits["mean_abs"])
     for first, last, steps, one, other in _ends(view, most_of_first=True):
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = one / other
         fired = (ratio < limits["first_last_ratio"]) & (one < limits["first_norm"]) & (one > 0)
-        yield from _ratio_hit(first, last, steps, ratio, fired, limits["first_last_ratio"], low=True)
+        for hit in _ratio_hit(first, last, steps, ratio, fired, limits["first_last_ratio"], low=True):
+            yield _beside_earlier(view, hit, limits["mean_abs"])
+
+
+def _beside_earlier(view: RunView, hit: Hit, mean_abs: float) -> Hit:
+    """The hit; of low severity if a variable that the forward pass reads before, such as an embedding, gets
+    gradients."""
+    tensor = view.tensors[hit.tensor]
+    before, size = _earliest(view, tensor.graph)
+    if before is None or before is tensor or size < _ARRIVES * mean_abs:
+        return hit
+    text = f"{hit.text[:-1]}; that of {before.variable}, of an earlier layer, is {number_text(size)}."
+    return replace(hit, severity="low", text=text, help=_LOCAL)
 
 
 def _mean_abs_bound(rows: SnapshotRows) -> Array:
