@@ -123,6 +123,11 @@ def exchange(path: Path) -> None:
     path.write_bytes(other.read_bytes())
 
 
+def take_run_file(path: Path) -> None:
+    """The description of the run instead."""
+    path.write_bytes((path.parents[1] / "run.json").read_bytes())
+
+
 def shift(path: Path) -> None:
     """Its first and last third exchanged: both keys of the checksum are elsewhere, and it is still JSON."""
     record = json.loads(path.read_bytes())
@@ -143,6 +148,7 @@ def shift(path: Path) -> None:
             "100 bytes after the end that its header gives",
         ),
         (write_values, "*/closed.json", shift, "a checksum in the wrong place"),
+        (write_values, "*/worker.json", take_run_file, "worker.json names no worker"),
         (write_two, "*/worker.json", exchange, "worker.json: It belongs to worker"),
         (write_two, "*/closed.json", exchange, "closed.json: It belongs to worker"),
         (write_two, "*/stats-000000.arrows", exchange, "its commits are skipped. It belongs to worker"),

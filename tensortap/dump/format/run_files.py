@@ -161,6 +161,8 @@ def read_worker_file(folder: Path) -> dict[str, Any]:
     record = read_json(folder / WORKER_FILE)
     if is_foreign(folder.name, record):
         raise DamagedError(f"{WORKER_FILE}: {foreign_text(record)}")
+    if "worker" not in record:  # as of a run.json in its place, whose checksum is right
+        raise DamagedError(f"{WORKER_FILE} names no worker. Copy the run again.")
     return record
 
 
