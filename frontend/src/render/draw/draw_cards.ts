@@ -193,8 +193,9 @@ function drawTitleOnly({ context, fitter, camera }: CardFrame, { item, x, y, wid
 
 /** At medium zoom: name, shape and pictures in readable letters. */
 function drawOverview(frame: CardFrame, placed: PlacedCard, style: BoxStyle, statistics: CardStatistics | null): void {
-  const { item, x, y, width, height } = placed;
+  const { item, x, y, width } = placed;
   const { context, fitter, data, camera } = frame;
+  const height = placed.height - (item.variants.length > 1 ? CELLS : 0);
   const small = height < HEIGHT - CELLS;
   const [size, second] = [Math.min(small ? 20 : 32, 10.5 / camera.zoom), Math.min(small ? 17 : 26, 9 / camera.zoom)];
   const room = width - 2 * MARGIN;
