@@ -220,7 +220,9 @@ def test_evaluate_and_predict_are_captured_when_asked(tmp_path: Path) -> None:
     model.evaluate(x, y, batch_size=BATCH, verbose=0, callbacks=[tap.callback()])
     assert Dumped(tmp_path / "r").steps == [0, 1]
     model.predict(x, batch_size=BATCH, verbose=0, callbacks=[tap.callback()])
-    assert Dumped(tmp_path / "r").steps == [0, 1, 2, 3]
+    dumped = Dumped(tmp_path / "r")
+    assert dumped.steps == [0, 1, 2, 3]
+    assert {graph.name for graph in dumped.graphs()} == {"test_step", "predict_step"}
 
 
 def test_validation_inside_fit_is_captured_at_the_last_step_of_its_epoch(

@@ -30,7 +30,13 @@ _RELIED_ON = {
     "weights by name": ("Variable", "assign value path"),
 }
 # Keras names the functions that it makes for train_step, test_step and predict_step alike.
-_STEP_FUNCTIONS = "multi_step_on_iterator", "one_step_on_iterator", "one_step_on_data"
+_STEP_FUNCTIONS = (
+    "multi_step_on_iterator",
+    "one_step_on_iterator",
+    "one_step_on_data",
+    "multi_step_on_data",
+    "one_step_on_data_distributed",
+)
 _LOGS_EVERY_S = 0.25  # between logs of steps that are not captured
 _DATA_ENDED = (StopIteration, tf.errors.OutOfRangeError)  # as Keras takes them
 
