@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -38,8 +39,24 @@ def test_a_record_is_written_and_printed_beside_the_one_before(
 
 
 @pytest.mark.slow
-def test_writing_takes_what_it_took(tmp_path: Path) -> None:
-    path = tmp_path / "write.json"
-    script = [sys.executable, str(BENCHMARKS / "write.py"), "--quick", "--json", str(path)]
-    subprocess.run([*script, "--dir", str(tmp_path)], check=True, stdout=subprocess.DEVNULL)
-    assert orders_apart(recorded("write"), recorded("write", tmp_path)) == []
+@pytest.mark.parametrize(
+    ("benchmark", "options", "measured"),
+    [
+        ("write", [], ""),
+        ("loops", ["--rounds", "1", "--program", "LSTM"], "LSTM"),
+        ("capture", ["--model", "cnn"], "cnn"),
+    ],
+)
+def test_nothing_takes_ten_times_what_it_took(
+    tmp_path: Path, benchmark: str, options: list[str], measured: str
+) -> None:
+    script = [sys.executable, str(BENCHMARKS / f"{benchmark}.py"), "--quick", *options]
+    subprocess.run(
+        [*script, "--json", str(tmp_path / f"{benchmark}.json")],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    )
+    before = {name: now for name, now in recorded(benchmark).items() if name.startswith(measured)}
+    assert before
+    assert orders_apart(before, recorded(benchmark, tmp_path)) == []
