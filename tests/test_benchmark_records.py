@@ -44,7 +44,6 @@ def test_a_record_is_written_and_printed_beside_the_one_before(
     [
         ("write", [], ""),
         ("loops", ["--rounds", "1", "--program", "LSTM"], "LSTM"),
-        ("capture", ["--model", "cnn"], "cnn"),
     ],
 )
 def test_nothing_takes_ten_times_what_it_took(
