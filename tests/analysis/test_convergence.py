@@ -104,3 +104,15 @@ def test_an_objective_of_both_signs_grows_only_beyond_its_noise(tmp_path: Path) 
         fed += [("loss", np.float32(step % 3 - 1 + more * step / len(STEPS)), step) for step in STEPS]
         (hit,) = findings_of("LossNotDecreasing", synthetic_run(tmp_path, TRAINING, fed, name=name))
         assert (hit.severity == "high", "grew" in hit.text) == (grew, grew)
+
+
+def test_the_objective_of_a_policy_gradient_need_not_decrease(tmp_path: Path) -> None:
+    """GIVEN one of one sign, weighed by an advantage through which no gradient flows."""
+    advantage = node("advantage", "StopGradient", "product")
+    weighed = node("weighed", "Mul", "product", "advantage")
+    nodes = (*TRAINING[:3], advantage, weighed, node("loss", "Sum", "weighed"), GRADIENT)
+    for name, program, severity in (("policy", nodes, "low"), ("other", TRAINING, "high")):
+        fed: list[Fed] = [(GRADIENT.name, ONES, step) for step in STEPS]
+        fed += [("loss", np.float32(1 + step), step) for step in STEPS]
+        (hit,) = findings_of("LossNotDecreasing", synthetic_run(tmp_path, program, fed, name=name))
+        assert (hit.severity, "policy gradient" in hit.text) == (severity, severity == "low")

@@ -119,7 +119,7 @@ function takeExample(text: string, draft: Draft): void {
 }
 
 const PALETTE_KEY = keyName('Ctrl+K');
-const PALETTE_LABEL = `Command palette (${PALETTE_KEY}): commands, nodes, lines, problems`;
+const PALETTE_LABEL = `${PALETTE_KEY} opens the command palette: commands, nodes, lines, problems`;
 
 /** A subtle link to the command palette, for users who do not know its key. */
 function PaletteHint() {

@@ -151,6 +151,9 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
             severity = severity or "medium"
         if rivals:
             severity = "low"
+        elif _is_policy_gradient(view.roles(tensor.graph)):
+            severity = "low"
+            text = f"{text} That of a policy gradient need not decrease: watch the reward."
         yield Hit.at(
             *(steps, len(steps), tensor, text),
             Evidence(int(steps[-1]), "relative decrease", fallen, wanted),
@@ -158,6 +161,15 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
             Evidence(int(steps[-1]), "median of the last third", end),
             severity=severity,
         )
+
+
+def _is_policy_gradient(roles: Roles) -> bool:
+    """Whether the forward pass multiplies by a tensor behind `tf.stop_gradient`, as an advantage is."""
+    return any(
+        roles.graph.op_type[row] == "Mul"
+        for stopped in forward_rows(roles, "StopGradient".__eq__)
+        for row in roles.consumers(stopped)
+    )
 
 
 _GUESS = 0.97  # of ln(classes): a cross-entropy from there on is not below that of guessing
