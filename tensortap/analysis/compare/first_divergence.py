@@ -22,8 +22,8 @@ from .matching.program_diff import (
     extra_layer,
     first_change,
     gradient_cut,
+    input_differences,
     program_differences,
-    rewired,
     untrained,
 )
 from .propagation.conditioning import Flow, both, condition_text, differing_program, rounding_origin
@@ -102,7 +102,7 @@ def first_divergence(
         entry = rank(first, matching[first.graph][0]) in (0, _SLOT)
         if differences and missing and not entry:  # uncaptured tensors are known after all
             text = "Its captured inputs agree." if inputs else ""
-        text = _unless_rewired(text, matching[first.graph][0], graph.rows[first.node])
+        text = _unless_other_inputs(text, matching[first.graph][0], graph.rows[first.node])
         if entry and first.basis == "shapes":
             differences = []  # an attribute says the same
         text = " ".join(filter(None, [text, *differences]))
@@ -117,9 +117,10 @@ def first_divergence(
     return FirstDivergence(first, text, inputs, *frames, variable=variable)
 
 
-def _unless_rewired(text: str, matching: Matching, row: int) -> str:
-    """Empty if the text compares all inputs of a node that are others in B."""
-    return "" if text.startswith(_ALL_INPUTS) and rewired(matching, row) else text
+def _unless_other_inputs(text: str, matching: Matching, row: int) -> str:
+    """Empty if the text compares all inputs of a node that takes others in B."""
+    others = text.startswith(_ALL_INPUTS) and input_differences(matching, row, lambda side, node: None)
+    return "" if others else text
 
 
 _FROM_CALL = (

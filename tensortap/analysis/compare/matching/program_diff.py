@@ -37,11 +37,11 @@ def program_differences(matching: Matching, row: int, frame: Frames) -> list[str
     return [
         *_constants(matching, row),
         *_attributes(matching, row, partner),
-        *(_input_differences(matching, row, frame) or rewired(matching, row)),
+        *input_differences(matching, row, frame),
     ]
 
 
-def rewired(matching: Matching, row: int) -> list[str]:
+def _rewired(matching: Matching, row: int) -> list[str]:
     """Sentence on an input that is another node of the other side, though both sides have both nodes."""
     a, b = matching.a, matching.b
     in_a = {source for source, _, position in roles_of(a).inputs(row) if position >= 0}
@@ -219,12 +219,13 @@ def _alone(matching: Matching, row: int) -> tuple[_OneSidedNodes, _OneSidedNodes
     return only_a, only_b, only_a.unmatched_inputs(row), only_b.unmatched_inputs(matching.partner[row])
 
 
-def _input_differences(matching: Matching, row: int, frame: Frames) -> list[str]:
-    """Sentence on the inputs of a node that only one side has, and where they begin."""
+def input_differences(matching: Matching, row: int, frame: Frames) -> list[str]:
+    """Sentence on the inputs of a node that its partner does not take: those that only one side has, and
+    where they begin; else one that is another node."""
     a, b = matching.a, matching.b
     only_a, only_b, in_a, in_b = _alone(matching, row)
     if not in_a and not in_b:
-        return []
+        return _rewired(matching, row)
     has, only, new = ("B", only_b, in_b[0]) if in_b else ("A", only_a, in_a[0])
     text = f"Its input {_node(only.graph, new)} "
     if in_a and in_b and a.names[in_a[0]] == b.names[new]:
