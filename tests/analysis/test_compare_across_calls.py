@@ -99,3 +99,38 @@ def test_rules_name_the_line_of_the_nan_report(tmp_path: Path) -> None:
     assert found.frame == origin.frame
     assert found.frame is not None
     assert "tf.math.log" in (found.frame.text or "")
+
+
+def siamese(epsilon: float) -> Callable[[tensortap.Tap], None]:
+    """The distance and the loss are functions; of one pair, both sides are equal."""
+    a = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
+
+    def program(tap: tensortap.Tap) -> None:
+        kernel = tf.Variable(np.eye(4, dtype=np.float32))
+
+        @tf.function
+        def distance(a: Any, b: Any) -> Any:
+            apart = (a - b) @ kernel
+            return tf.sqrt(tf.reduce_sum(apart * apart, 1) + epsilon)
+
+        @tf.function
+        def contrastive(distance: Any) -> Any:
+            return tf.reduce_mean(tf.maximum(1.0 - distance, 0.0) ** 2)
+
+        with tap.step(), tf.GradientTape() as tape:
+            loss = contrastive(distance(tf.constant(a), tf.constant(a[::-1].copy())))
+        tape.gradient(loss, kernel)
+
+    return program
+
+
+def test_a_difference_seen_in_a_later_call_begins_at_the_constant_of_the_first(tmp_path: Path) -> None:
+    """GIVEN an epsilon that rounding would explain where it is added, but not below a root at 0."""
+    a, b = (run_of(tmp_path / str(at), siamese(at)) for at in (1e-6, 0.0))
+    compared = compare(Side(a), Side(b))
+    diverging = [entry.op_type for entry in compared.tensors if entry.verdict == "diverges"]
+    assert diverging
+    assert set(diverging) == {"_Arg"}
+    assert compared.first is not None
+    assert compared.first.difference.tensor == "add:0"
+    assert compared.first.text == "Its captured inputs agree. The constant add/y is 1e-06 in A, 0.0 in B."

@@ -15,7 +15,7 @@ from tensortap.index.run_index import RunIndex
 from ..model_graph.call_dataflow import dataflow_of
 from ..model_graph.op_types import INPUTS, VARIABLE_READS, constant_text
 from ..model_graph.roles import Roles, Slot, roles_of
-from ..nonfinite.step_calls import StepCalls, is_graph_input
+from ..nonfinite.step_calls import StepCalls
 from .comparison_records import FirstDivergence, TensorDifference
 from .matching.node_matching import Matching
 from .matching.program_diff import (
@@ -27,6 +27,7 @@ from .matching.program_diff import (
     untrained,
 )
 from .propagation.conditioning import Flow, both, condition_text, differing_program, rounding_origin
+from .propagation.earlier_calls import beginning_in_calls, comes_from_call
 
 _RANDOM = ("Random", "StatelessRandom", "StatelessTruncated", "Multinomial", "ParameterizedTruncated")
 _REPLAY_DTYPES = (
@@ -52,17 +53,18 @@ def first_divergence(
     """Find where the difference begins; None if nothing diverges.
 
     Of several tensors that diverge, see `earliest`. Arguments computed by another call of the step are
-    skipped where anything else diverges.
+    skipped where anything else diverges; where nothing else does, see `beginning_in_calls`.
 
     Args:
         known: what was compared, visit by visit. calls: those of the step of A.
     """
     found = [entry for entry in tensors if entry.verdict == "diverges"]
-    from_calls = [entry for entry in found if _comes_from_call(calls, entry)]
-    found = [entry for entry in found if entry not in from_calls] or found
+    from_calls = [entry for entry in found if comes_from_call(calls, entry)]
     later = [entry for entry in tensors if entry.verdict in ("amplified", "inherited")]
     if not found and not later:
         return None
+    found = [entry for entry in found if entry not in from_calls]
+    found = found or beginning_in_calls(from_calls, flows, tensors, calls)
     matching = {flow[0].a.id: flow for flow in flows}
     conditioned = next((entry for entry in later if entry.verdict == "amplified"), None)
     condition = (
@@ -127,16 +129,6 @@ _FROM_CALL = (
     "Another call of the step returned it, and no captured tensor of that call diverges. Capture more of that"
     " call."
 )
-
-
-def _comes_from_call(calls: StepCalls, entry: TensorDifference) -> bool:
-    """Whether a tensor is an argument computed from results of other calls of the step."""
-    tensors = calls.tensors(entry.graph)
-    slot = tensors.graph.rows[entry.node], int(entry.tensor.rpartition(":")[2])
-    if not is_graph_input(tensors, slot):
-        return False
-    source = calls.argument(entry.graph, slot, calls.call_of(entry.graph, slot, entry.visit or 0))
-    return bool(source.results or source.functions)
 
 
 def _text(
@@ -211,6 +203,8 @@ def _random_numbers(first: TensorDifference, inputs: list[TensorDifference], mis
 
 
 def _computed(first: TensorDifference, inputs: list[TensorDifference], missing: list[str]) -> str:
+    if first.verdict == "noise" and first.metrics.relative <= first.limit:
+        return ""  # the programs differ here
     if first.verdict == "noise":
         return "It differs by more than rounding, but by less than ten times the difference of its inputs."
     if first.verdict != "diverges":

@@ -40,7 +40,7 @@ def reclassify_ill_conditioned(flow: Flow, entry: TensorDifference) -> TensorDif
     inputs, such as another constant, which is a separate difference."""
     if entry.verdict != "diverges" or not entry.before > 0:
         return entry
-    if _differs(flow, entry):
+    if programs_differ(flow, entry):
         return entry
     sides = both(flow, entry)
     if sides is not None and all(side.right for side in sides):
@@ -92,7 +92,7 @@ def rounding_origin(flow: Flow, entry: TensorDifference, tensors: list[TensorDif
     """The earliest ancestor of a tensor whose difference exceeds one rounding of its dtype; else the earliest
     that differs; else the tensor itself."""
     graph = flow[0].a
-    rows = _before(graph.rows[entry.node], flow)
+    rows = ancestors(graph.rows[entry.node], flow)
     found = [
         other
         for other in tensors
@@ -108,7 +108,7 @@ def differing_program(
     """The earliest ancestor of a tensor whose difference exceeds rounding where the programs differ. Such a
     tensor may count as noise elsewhere, because it is less than ten times the difference of its inputs."""
     graph = flow[0].a
-    rows = _before(graph.rows[entry.node], flow)
+    rows = ancestors(graph.rows[entry.node], flow)
     found = (
         other
         for other in sorted(tensors, key=lambda other: other.order)
@@ -116,15 +116,15 @@ def differing_program(
         and other.metrics.relative > other.limit
         and graph.rows[other.node] in rows
     )
-    return next((other for other in found if _differs(flow, other)), None)
+    return next((other for other in found if programs_differ(flow, other)), None)
 
 
-def _differs(flow: Flow, entry: TensorDifference) -> bool:
+def programs_differ(flow: Flow, entry: TensorDifference) -> bool:
     """Whether the programs have the op of a tensor take something else."""
     return bool(program_differences(flow[0], flow[0].a.rows[entry.node], lambda side, node: None))
 
 
-def _before(row: int, flow: Flow) -> set[int]:
+def ancestors(row: int, flow: Flow) -> set[int]:
     """All ancestors of a node of A, also through variables that the step assigned before."""
     graph = flow[0].a
     roles, seen = roles_of(graph), {row}
