@@ -297,3 +297,28 @@ def test_what_numpy_made_between_runs_is_not_captured(report_of: Report) -> None
     op_type, verdict, text = first(report_of(program))
     assert (op_type, verdict) == ("Placeholder", "suspected")
     assert "uncaptured code between runs" in text
+
+
+def test_saved_values_have_their_name_of_the_forward_pass(report_of: Report) -> None:
+    """GIVEN a function under an eager tape THEN its backward function takes the root as an argument."""
+    x = tf.Variable([4.0, 0.0])
+
+    @tf.function
+    def root() -> Any:
+        return tf.sqrt(x)
+
+    def program(tap: tensortap.Tap) -> None:
+        with tap.step():
+            with tf.GradientTape() as tape:
+                value = loss(root())
+            tape.gradient(value, x)
+
+    report = report_of(program)
+    (origin, *_) = report.origins
+    assert origin.op_type == "SqrtGrad"
+    saved = origin.inputs[0]
+    assert (saved.tensor, saved.graph.rpartition("-")[0]) == ("Sqrt:0", "root")
+    assert origin.explanation is not None
+    assert "1 element of Sqrt:0 is exactly 0." in origin.explanation.text
+    cause = origin.elements[0].trail[1]
+    assert (cause.tensor, cause.node, cause.graph, cause.index) == ("Sqrt:0", "Sqrt", saved.graph, (1,))

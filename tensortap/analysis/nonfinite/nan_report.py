@@ -162,7 +162,7 @@ def step_report(step: StepFlow, advance: Advance = ignore_advance) -> NanReport:
     detailed = origins.copy()
     for number, origin in enumerate(origins[:DETAILED]):
         advance(number, min(len(origins), DETAILED), origin.node)
-        detailed[number] = with_details(step.flows[origin.graph], origin)
+        detailed[number] = with_details(step, origin)
     first = step.flows[detailed[0].graph if detailed else next(iter(step.flows))]
     graph, roles = first.tensors.graph, first.tensors.roles
     path = path_to_loss(step, _tensor(step, detailed[0])) if detailed else []

@@ -15,7 +15,7 @@ from ..model_graph.op_types import CONST, nested_list
 class Operand:
     """Counts and extrema of a tensor. `known` is False if it was not captured; `constant`: it is a constant
     of the graph. min, max and abs_max are over finite elements, NaN without any; `visit` is the visit they
-    belong to."""
+    belong to; `graph`: the graph of the call that computed it, if that is another one, else empty."""
 
     tensor: str
     known: bool
@@ -34,6 +34,7 @@ class Operand:
     constant: bool = False
     kept: bool = False
     visit: int = 0
+    graph: str = ""
 
     @property
     def inf(self) -> int:

@@ -75,7 +75,8 @@ def describe_origin(step: StepFlow, graph_id: str, bad: FlowTensor, reached: Rea
     row, slot = bad.slot
     output = of_snapshot(tensors.snapshot(bad.slot, bad.visit))
     data = bad.verdict == "data"
-    inputs = [] if data else operands(flow, bad)  # the source of the data is not a tensor
+    # The source of the data is not a tensor.
+    inputs = [] if data else [_as_saved(step, graph_id, operand) for operand in operands(flow, bad)]
     explained = bad.verdict in ("origin", "suspected", "inf_to_nan")
     explanation = (
         explain(graph.op_type[row], inputs, output)
@@ -115,8 +116,9 @@ def describe_origin(step: StepFlow, graph_id: str, bad: FlowTensor, reached: Rea
     )
 
 
-def with_details(flow: NonfiniteFlow, origin: Origin) -> Origin:
+def with_details(step: StepFlow, origin: Origin) -> Origin:
     """The origin with its source line and, if values were stored, the offending elements."""
+    flow = step.flows[origin.graph]
     tensors = flow.tensors
     forward = origin.forward
     if forward is not None:
@@ -126,9 +128,34 @@ def with_details(flow: NonfiniteFlow, origin: Origin) -> Origin:
         origin,
         frame=forward.frame if forward and forward.frame else _line(flow, origin.node),
         forward=forward,
-        elements=trace_elements(flow, bad),
+        elements=[_trace_as_saved(step, origin.graph, trace) for trace in trace_elements(flow, bad)],
         explanation=_proven(flow, bad, origin.explanation),
     )
+
+
+def _as_saved(step: StepFlow, graph: str, operand: Operand) -> Operand:
+    """An argument of a backward function as the tensor of the call that computed it; others as they are."""
+    saved = step.saved_tensor(graph, operand.tensor, operand.visit)
+    if saved is None:
+        return operand
+    snapshot = step.calls.tensors(saved.graph).snapshot(saved.slot, saved.visit)
+    return replace(of_snapshot(snapshot), graph=saved.graph)
+
+
+def _trace_as_saved(step: StepFlow, graph: str, trace: ElementTrace) -> ElementTrace:
+    """A trace whose elements of arguments are those of the tensors that they are in the earlier calls."""
+    trail = []
+    for element in trace.trail:
+        saved = step.saved_tensor(graph, element.tensor, element.visit)
+        if saved is None:
+            trail.append(element)
+            continue
+        tensors = step.calls.tensors(saved.graph)
+        row, index = saved.slot[0], tensors.graph
+        place = replace(element, tensor=tensors.name(saved.slot), node=index.names[row], graph=saved.graph)
+        place = replace(place, op_type=index.op_type[row], layer=index.layer[row])
+        trail.append(replace(place, visit=tensors.snapshot(saved.slot, saved.visit).visit))
+    return replace(trace, trail=trail)
 
 
 def _line(flow: NonfiniteFlow, node: str) -> FrameDetail | None:

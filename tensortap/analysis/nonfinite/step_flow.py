@@ -94,6 +94,24 @@ class StepFlow:
         """Whether a tensor is read from a variable."""
         return self.flows[tensor[0]].tensors.roles.kind.get(tensor[1][0]) == "weight"
 
+    def saved_tensor(self, graph: str, tensor: str, visit: int) -> CallOutput | None:
+        """The tensor of another call that an argument of a backward function is: a gradient, or a value that
+        the forward pass saved. None for other tensors, or if it was not captured there."""
+        tensors = self.calls.tensors(graph)
+        node, _, output = tensor.rpartition(":")
+        slot = tensors.graph.rows.get(node, -1), int(output) if output.isdecimal() else 0
+        argument = slot in tensors.captured and is_graph_input(tensors, slot)
+        if not argument or not self.calls.is_backward(graph):
+            return None
+        source = self.calls.argument(graph, slot, self.calls.call_of(graph, slot, visit))
+        if len(source.results) != 1 or source.ops or source.functions:
+            return None
+        made, result = self.calls.tensors(source.results[0].graph), source.results[0]
+        if result.slot not in made.captured:
+            return None
+        here, there = tensors.snapshot(slot, visit), made.snapshot(result.slot, result.visit)
+        return result if (here.shape, numbers(here)) == (there.shape, numbers(there)) else None
+
     # Joining
 
     def _join(self) -> None:

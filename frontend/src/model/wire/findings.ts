@@ -106,6 +106,8 @@ export interface LedgerAnswer extends Analysed {
 /** Counts and extrema of an output or input of an origin. */
 interface Operand {
   tensor: string;
+  /** Of the call that computed it, if that is another one, or empty. */
+  graph?: string;
   visit: number;
   known: boolean;
   size: number;
@@ -122,6 +124,7 @@ interface Operand {
 
 export interface ElementStep {
   tensor: string;
+  graph?: string;
   visit: number;
   index: number[];
   value: Measured;

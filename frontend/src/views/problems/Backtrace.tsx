@@ -73,7 +73,7 @@ function placeOf({ place, index }: ElementStep): string {
 /** The value viewer at an element; it scrolls there once the value is shown. */
 function showElement(origin: Origin, element: ElementStep): void {
   batch(() => {
-    goTo({ graph: origin.graph, tensor: element.tensor, step: origin.step, visit: element.visit, tab: 'value' });
+    goTo({ graph: element.graph || origin.graph, tensor: element.tensor, step: origin.step, visit: element.visit, tab: 'value' });
     focusElementOf(element.tensor, origin.step, element.index);
   });
 }

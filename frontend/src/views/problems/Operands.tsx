@@ -19,7 +19,7 @@ export function Operands({ origin }: { origin: Origin }) {
             <td class="faint">{role}</td>
             <td>
               <TensorLink
-                place={{ graph: origin.graph, tensor: operand.tensor, step: origin.step, visit: operand.visit }}
+                place={{ graph: operand.graph || origin.graph, tensor: operand.tensor, step: origin.step, visit: operand.visit }}
                 {...(operand.kept && { tab: 'value' })}
               />
             </td>

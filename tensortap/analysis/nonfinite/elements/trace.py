@@ -49,7 +49,7 @@ class EqualOperand:
 class Element:
     """One element of one tensor. `kind`: `input`, `weight`, … or empty; `axes`: names of the dimensions of an
     image, else empty; `equal`: the other operand, if the element is subtracted from an equal one and the
-    result 0 explains the trace."""
+    result 0 explains the trace; `graph`: of the call that computed it, if that is another one, else empty."""
 
     tensor: str
     node: str
@@ -61,6 +61,7 @@ class Element:
     value: float
     axes: tuple[str, ...] = ()
     equal: EqualOperand | None = None
+    graph: str = ""
 
 
 @dataclass(frozen=True, slots=True)
