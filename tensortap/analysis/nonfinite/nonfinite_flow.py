@@ -137,7 +137,7 @@ class NonfiniteFlow:
             writer = graph.rows.get(text[1:]) if text.startswith("^") else None
             if writer is None or not roles.is_update(writer):
                 continue
-            # The handle is no node in eager code: there an edge joins only ops on one variable.
+            # The handle is not a node in eager code: there an edge joins only ops on one variable.
             if not resources or resources & {source for source, _, _ in roles.inputs(writer)}:
                 found += self.upstream.sources(writer)
         return found

@@ -280,7 +280,7 @@ def _numbers(logs: Mapping[str, Any]) -> Iterator[tuple[str, float | str]]:
 
 def _learning_rate(model: Any) -> float | None:
     rate = getattr(getattr(model, "optimizer", None), "learning_rate", None)
-    # A mirrored variable is no number, but has `numpy`, as a tensor.
+    # A mirrored variable is not a number, but has `numpy`, as a tensor.
     return None if rate is None else float(keras.ops.convert_to_tensor(rate).numpy())
 
 
