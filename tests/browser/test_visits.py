@@ -77,7 +77,7 @@ def test_compared_tensors_say_which_visits_they_are_of(loop: TapPage) -> None:
     loop.page.get_by_test_id("visit-picker").select_option("2")
     loop.page.get_by_role("button", name="Side by side").click()
     column = loop.page.get_by_test_id("side-column")
-    expect(column.get_by_text(f"iteration 2 ({VISITS})")).to_be_visible()
+    expect(column.get_by_text(f"iteration 2 (of {VISITS})")).to_be_visible()
     expect(column.locator(".mini-histogram span")).to_have_text(["100", "200"])  # of all visits 1, 10 and 100
 
 

@@ -167,10 +167,16 @@ def test_recordings_whose_hashes_are_of_the_bytes(tmp_path: Path) -> None:
 
 def test_there_is_none(tmp_path: Path) -> None:
     assert find_recordings(tmp_path) == []
-    (tmp_path / "recordings" / "7-0-00000000").mkdir(parents=True)
-    assert find_recordings(tmp_path) == []
     with pytest.raises(NotFoundError):
         read_recording(tmp_path / "recordings" / "7-0-00000000")
+
+
+def test_one_without_its_manifest_is_damaged(tmp_path: Path) -> None:
+    folder = tmp_path / "recordings" / "7-0-00000000"
+    folder.mkdir(parents=True)
+    assert [place.path for place in find_recordings(tmp_path)] == [folder]
+    with pytest.raises(DamagedError, match=r"recording\.json is missing"):
+        read_recording(folder)
 
 
 @pytest.mark.parametrize("file", ["small.bin", "../blobs/*.blob", "recording.json"])

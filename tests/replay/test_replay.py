@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -190,6 +191,16 @@ def test_limits_and_steps_that_are_not_there(run: Run, logdir: Path) -> None:
     status, _, err = run("replay", logdir / "first", "--seconds", "0.01")
     assert (status, "more than 0.01 s" in err) == (1, True)
     assert run("replay", logdir / "first", "--override", "x")[0] == 2
+
+
+def test_no_earlier_step_is_replayed_in_the_place_of_a_damaged_one(
+    run: Run, logdir: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(logdir / "first", tmp_path / "first")
+    last = find_recordings(tmp_path / "first")[-1].path
+    (last / "recording.json").unlink()
+    status, _, err = run("replay", tmp_path / "first")
+    assert (status, f"{last.name}: recording.json is missing" in err) == (1, True)
 
 
 def test_a_run_without_recordings(run: Run, tmp_path: Path) -> None:

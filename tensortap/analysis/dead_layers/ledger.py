@@ -204,8 +204,10 @@ def count_lost_updates(view: RunView, tensor: TensorRole, weight: TensorRole | N
         return LostUpdates(None, 0, 0, ())
     gradient_rows = view.rows([tensor])
     grads, weights = _stored_rows_by_step(gradient_rows), _stored_rows_by_step(view.rows([weight]))
-    skipped = _nonfinite_steps(view, tensor.graph)
-    pairs = [step for step in grads if step in weights and step + 1 in weights and step not in skipped]
+    pairs = [step for step in grads if step in weights and step + 1 in weights]
+    if pairs:
+        skipped = _nonfinite_steps(view, tensor.graph)
+        pairs = [step for step in pairs if step not in skipped]
     same, moved = dict[int, int](), 0
     for step in _chosen(pairs, int(gradient_rows["size"].max(initial=1))):
         wanted = [grads[step], weights[step], weights[step + 1]]

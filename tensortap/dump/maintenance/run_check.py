@@ -89,9 +89,14 @@ def check_run(name: str, path: Path, advance: Notice = ignore_notice, engine: En
     for answer in engine.map(check_workers, tasks, show):
         _add(report, answer)
     report.damage = list(dict.fromkeys(report.damage))  # several workers may miss one graph
-    for place in find_recordings(path, lambda folder, error: report.damage.append(_unread(folder, error))):
+    unread = dict[Path, OSError]()
+    places = find_recordings(path, unread.__setitem__)
+    report.damage += [_unread(folder, error) for folder, error in unread.items()]
+    for place in places:
         advance(f"{name}: recording of step {place.step}")
         report.recordings += 1
+        if place.path in unread:
+            continue
         try:
             check_recording(place.path)
         except (TensortapError, OSError) as error:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensortap.core.errors import NotFoundError, TensortapError
+from tensortap.core.errors import DamagedError, NotFoundError, TensortapError
 from tensortap.core.names import short_function_name
 from tensortap.storage.files import FileReader, json_bytes, publish_json, read_json
 from tensortap.storage.filesystem import exists, scan, stat_path
@@ -80,8 +80,8 @@ def being_written(run_dir: Path) -> list[Path]:
 def find_recordings(run_dir: Path, unread: Unread = lambda folder, error: None) -> list[RecordingPlace]:
     """The recordings of a run, by step, call and time. Links are not followed.
 
-    `unread` is called with each folder that is unreadable or has no `recording.json`, because its content is
-    unknown.
+    One without a readable `recording.json` is listed, too, so that no earlier step is replayed in its place.
+    `unread` is called with its folder, and with that of all recordings if it cannot be listed.
     """
     base = run_dir / FOLDER
     try:
@@ -99,7 +99,6 @@ def find_recordings(run_dir: Path, unread: Unread = lambda folder, error: None) 
                 stat_path(base / entry.name / MANIFEST)
             except OSError as error:
                 unread(base / entry.name, error)
-                continue
             found.append(RecordingPlace(int(name[1]), int(name[2]), base / entry.name))
     return _in_order(found)
 
@@ -121,7 +120,7 @@ def read_recording(folder: Path) -> Recording:
 
     Raises:
         NotFoundError: there is none.
-        DamagedError: it is not whole, or not as it was written.
+        DamagedError: it is not complete, or not as it was written.
         FormatVersionError: a newer tensortap wrote it.
     """
     return _read(folder, FolderBlobs(folder), FolderBlobs(folder.parent))
@@ -139,6 +138,8 @@ def _read(folder: Path, own: BlobReader, shared: BlobReader) -> Recording:
     try:
         manifest = read_json(folder / MANIFEST, MAX_MANIFEST)
     except FileNotFoundError as error:
+        if _NAME.match(folder.name) and stat_path(folder).is_folder:
+            raise DamagedError(f"{folder.name}: {MANIFEST} is missing.", "Copy it again.") from error
         raise NotFoundError(
             f"There is no recording in {str(folder)!r}.", "Pass a folder in 'recordings/'."
         ) from error
