@@ -16,7 +16,7 @@ from pathlib import Path
 from tensortap.core.errors import DamagedError, NotFoundError, TensortapError
 from tensortap.core.names import short_function_name
 from tensortap.storage.files import FileReader, json_bytes, publish_json, read_json
-from tensortap.storage.filesystem import exists, scan, stat_path
+from tensortap.storage.filesystem import exists, is_folder, scan, stat_path
 
 from ..read.runs import Unread
 from .blobs import LARGE, SMALL, BlobReader, Blobs, FolderBlobs, get, large_name, store
@@ -138,7 +138,7 @@ def _read(folder: Path, own: BlobReader, shared: BlobReader) -> Recording:
     try:
         manifest = read_json(folder / MANIFEST, MAX_MANIFEST)
     except FileNotFoundError as error:
-        if _NAME.match(folder.name) and stat_path(folder).is_folder:
+        if _NAME.match(folder.name) and is_folder(folder):
             raise DamagedError(f"{folder.name}: {MANIFEST} is missing.", "Copy it again.") from error
         raise NotFoundError(
             f"There is no recording in {str(folder)!r}.", "Pass a folder in 'recordings/'."
