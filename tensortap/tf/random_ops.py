@@ -36,7 +36,7 @@ def has_own_stream(node: Any) -> bool:
 
 
 DRAWN_BY = "_tensortap_drawn_by"
-"""The attribute that tells which of these ops a node was, before it was given what that drew."""
+"""The attribute with the original type of such an op, whose node in a copy gets a draw made before it."""
 
 _DRAWING = (
     "StatelessRandom",

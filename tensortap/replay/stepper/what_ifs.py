@@ -104,7 +104,9 @@ class WhatIfs:
             self.begin()
         current = self._of(self.current)
         if len(current.made) >= MOST_CHANGES:
-            raise SelectionError(f"The what-if has {MOST_CHANGES} changes.", "Start another what-if.")
+            raise SelectionError(
+                f"The what-if already has {MOST_CHANGES} changes, the limit.", "Start another what-if."
+            )
         current.made.append(TensorChange(tensor, expression.strip()))
         current.undone.clear()
 
