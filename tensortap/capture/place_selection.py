@@ -103,7 +103,7 @@ class PlaceSelection:
             if (handling := selected.handle(array.size)) is not None
         ]
 
-    def skip(self, visits: Counts, places: Sequence[Place], skipped: int) -> None:
+    def count_skipped(self, visits: Counts, places: Sequence[Place], skipped: int) -> None:
         """Counts visits that did not run."""
         visits[self._group(places).numbers] += skipped
 

@@ -174,7 +174,7 @@ class Step:
         tensors: deque[CapturedTensor] = deque()
         for places, arrays, skipped, _ in values:
             if arrays is None:
-                selection.skip(visits, places, skipped)
+                selection.count_skipped(visits, places, skipped)
                 continue
             caught = selection.take(visits, places, arrays, skipped)
             if caught:

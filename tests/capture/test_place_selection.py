@@ -33,7 +33,7 @@ def test_visits_continue_from_group_to_group() -> None:
     assert taken(together) == [("a:0", 0, 0), ("c:0", 0, 2)]
     assert taken(some) == [("c:0", 1, 0)]
     assert taken(together, skipped=3) == [("a:0", 4, 0), ("c:0", 5, 2)]
-    selection.skip(visits, some, 2)
+    selection.count_skipped(visits, some, 2)
     assert taken(some) == [("c:0", 8, 0)]
     assert selection.visits_by_name(visits) == {"a:0": 5, "c:0": 9}
 
