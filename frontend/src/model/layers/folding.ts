@@ -322,17 +322,26 @@ function containerChains(cards: readonly LayerCard[]): (readonly Container[])[] 
   const stems = namedBlocks(layers);
   /** The calls of each layer, by their keys. */
   const calls = new Map<string, Map<string, Container>>();
-  const numbered = (chain: Omit<Container, 'call' | 'calls'>): Container => {
-    const known = calls.get(chain.path) ?? new Map<string, Container>();
-    if (known.size === 0) calls.set(chain.path, known);
-    const made = known.get(chain.key) ?? {
-      ...chain,
-      call: known.size,
-      get calls() {
-        return known.size;
-      },
-    };
-    known.set(chain.key, made);
+  const numbered = (key: string, path: string, title: string): Container => {
+    let known = calls.get(path);
+    if (!known) {
+      known = new Map();
+      calls.set(path, known);
+    }
+    const all = known;
+    let made = all.get(key);
+    if (!made) {
+      made = {
+        key,
+        path,
+        title,
+        call: all.size,
+        get calls() {
+          return all.size;
+        },
+      };
+      all.set(key, made);
+    }
     return made;
   };
   const named = new Map<number, Container>();
@@ -343,12 +352,12 @@ function containerChains(cards: readonly LayerCard[]): (readonly Container[])[] 
     const end = kind === 'layer' ? names.length - 1 : containers.has(path) ? names.length : 0;
     const chain: Container[] = [];
     for (let depth = shared; depth < end; depth++) {
-      chain.push(numbered({ key: scopes.slice(0, depth + 1).join('/'), path: names.slice(0, depth + 1).join('/'), title: names[depth]! }));
+      chain.push(numbered(scopes.slice(0, depth + 1).join('/'), names.slice(0, depth + 1).join('/'), names[depth]!));
     }
     const stem = kind === 'layer' ? stems(path) : '';
     if (stem !== '') {
       const title = stem.slice(stem.lastIndexOf('/') + 1);
-      named.set(id, numbered({ key: [...scopes.slice(0, -1), title].join('/'), path: stem, title }));
+      named.set(id, numbered([...scopes.slice(0, -1), title].join('/'), stem, title));
       chain.push(named.get(id)!);
     }
     return chain;
