@@ -292,7 +292,8 @@ def _record_run(
     recorder.json(place, change=of_held_steps)
     for graph in graphs:
         recorder.json(place, {"graph": graph}, of_held_steps)
-    for noun in ("graphs", "problems", "logs"):
+        recorder.json(f"{place}/logs", {"graph": graph})
+    for noun in ("graphs", "problems"):
         recorder.json(f"{place}/{noun}")
     for step in held:
         recorder.json(f"{place}/batch", {"step": step})

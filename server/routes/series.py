@@ -6,11 +6,14 @@ from typing import Any
 
 from flask import Blueprint, Response
 
+from tensortap.analysis.model_graph.roles import roles_of
+from tensortap.core.names import tensor_name
 from tensortap.index.catalog.columns import Texts
 from tensortap.index.series.histograms import HistogramSeries, histograms
 from tensortap.index.series.history import history
 from tensortap.index.series.timeline import TIMELINE_STATISTICS, timeline
-from tensortap.index.series.training_logs import training_logs
+from tensortap.index.run_index import RunIndex
+from tensortap.index.series.training_logs import scalar_logs, training_logs
 from tensortap.index.series.trends import node_trends
 from tensortap.index.series.worker_grid import GRID_STATISTICS, worker_grid
 
@@ -192,11 +195,17 @@ def several_histograms(run: str) -> Response:
 def logs_of_training(run: str) -> Response:
     """GET api/runs/<run>/logs"""
     parameters = Parameters()
+    graph = parameters.text("graph")
     phase = parameters.choice("phase", ("train", "test"), "train") or "train"
     limit = parameters.count("limit", LOG_ROWS, low=2, high=MAX_LOG_ROWS)
     parameters.done()
-    found = training_logs(current_run(run), phase=phase, limit=limit)
+    index = current_run(run)
+    found = training_logs(index, phase=phase, limit=limit)
+    loss = _captured_loss(index, graph) if graph and phase == "train" and not found.rows else None
+    if graph and loss:
+        found = scalar_logs(index, loss, graph, limit=limit)
     answer = {
+        "tensor": loss,
         "step": [row.step for row in found.rows],
         "epoch": [row.epoch for row in found.rows],
         "values": {name: found.column(name) for name in found.names},
@@ -206,6 +215,14 @@ def logs_of_training(run: str) -> Response:
         ],
     }
     return json_response(answer | _thinned(found.thinned_from))
+
+
+def _captured_loss(run: RunIndex, graph_id: str) -> str | None:
+    """The loss tensor of a graph, if it was captured."""
+    graph, tensors = run.graph(graph_id), run.catalog.tensors
+    row = roles_of(graph).loss
+    name = None if row is None else tensor_name(graph.names[row], 0)
+    return name if name and graph_id in map(tensors.graph_of, tensors.named(name)) else None
 
 
 def _filters(parameters: Parameters) -> dict[str, Any]:

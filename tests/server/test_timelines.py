@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from small_dump import Api
 
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.server.routes.series import MAX_ROWS
 
@@ -55,3 +56,54 @@ def test_the_range_of_a_statistic(api: Api, graph: str) -> None:
     assert reported["zeros"] in (True, False)
     assert "median" in api.json(f"{graph}/range?statistic=median", status=400)["error"]
     assert "worker" in api.json(f"{graph}/range?worker=nobody", status=404)["error"].lower()
+
+
+def _loop(logdir: Path, losses: list[float], *, captured: str = "loss") -> None:
+    """A custom training loop: nothing is logged, and the loss is a scalar of its graph."""
+    shape = {"output_dtypes": ("float32",), "output_shapes": ((),)}
+    nodes = [
+        Node("w", "VarHandleOp"),
+        Node("read", "ReadVariableOp", ("w:0",), output_dtypes=("float32",), output_shapes=((4,),)),
+        Node("loss", "Mean", ("read:0",), **shape),
+        Node("accuracy", "Mean", ("read:0",), **shape),
+    ]
+    with DumpWriter(logdir, "loop") as writer:
+        graph = writer.graph(Graph("train", nodes))
+        for step, loss in enumerate(losses):
+            for visit in range(2):
+                writer.log(f"{captured}:0", np.float32(loss + visit), step=step, visit=visit, graph=graph)
+
+
+def test_the_loss_of_a_training_loop_without_logs(tmp_path: Path, opened: Callable[[Path], Api]) -> None:
+    _loop(tmp_path, [4, np.nan, 2])
+    api = opened(tmp_path)
+    run = f"/api/runs/{api.run_id('loop')}"
+    graph = api.json(run)["graphs"][0]["id"]
+    found = api.json(f"{run}/logs?graph={graph}")
+    assert (found["tensor"], found["step"]) == ("loss:0", [0, 1, 2])
+    assert found["values"] == {"loss:0": [4.5, "NaN", 2.5]}
+    assert api.json(f"{run}/logs")["step"] == []
+    assert api.json(f"{run}/logs?graph={graph}&phase=test")["step"] == []
+    assert "nothing" in api.json(f"{run}/logs?graph=nothing", status=404)["error"]
+
+
+def test_a_loss_that_was_not_captured_is_no_line(tmp_path: Path, opened: Callable[[Path], Api]) -> None:
+    _loop(tmp_path, [4, 2], captured="accuracy")
+    api = opened(tmp_path)
+    run = f"/api/runs/{api.run_id('loop')}"
+    graph = api.json(run)["graphs"][0]["id"]
+    found = api.json(f"{run}/logs?graph={graph}")
+    assert (found["tensor"], found["values"]) == (None, {})
+
+
+def test_logs_of_the_program_come_before_the_captured_loss(
+    tmp_path: Path, opened: Callable[[Path], Api]
+) -> None:
+    _loop(tmp_path, [4, 2])
+    with DumpWriter(tmp_path, "loop") as writer:
+        writer.event("logs", step=0, phase="train", epoch=0, values={"loss": 7})
+    api = opened(tmp_path)
+    run = f"/api/runs/{api.run_id('loop')}"
+    graph = next(graph["id"] for graph in api.json(run)["graphs"] if graph["name"] == "train")
+    found = api.json(f"{run}/logs?graph={graph}")
+    assert (found["tensor"], found["values"]) == (None, {"loss": [7]})

@@ -166,8 +166,8 @@ export class Api {
     return this.json(`runs/${pathOf(run)}/nonfinite`, { tensor, step, visit, graph, worker, limit }, signal);
   }
 
-  async logs(run: string, signal?: AbortSignal): Promise<TrainingLogs> {
-    const wire = await this.json<WireLogs>(`runs/${pathOf(run)}/logs`, {}, signal);
+  async logs(run: string, graph: string, signal?: AbortSignal): Promise<TrainingLogs> {
+    const wire = await this.json<WireLogs>(`runs/${pathOf(run)}/logs`, { graph }, signal);
     return readLogs(wire);
   }
 

@@ -71,16 +71,18 @@ export function readRange({ least, low, high, largest, zeros }: WireRange): Valu
 
 /** A value in the answer to `format=json`. */
 export interface WireLogs {
+  tensor: string | null;
   step: number[];
   epoch: number[];
   values: Record<string, WireNumber[]>;
   epochs: { epoch: number; step: number; values: Record<string, WireNumber> }[];
 }
 
-export function readLogs({ step, epoch, values, epochs }: WireLogs): TrainingLogs {
+export function readLogs({ tensor, step, epoch, values, epochs }: WireLogs): TrainingLogs {
   const each = <A, B>(table: Record<string, A>, read: (value: A) => B): Record<string, B> =>
     Object.fromEntries(Object.entries(table).map(([name, value]) => [name, read(value)]));
   return {
+    tensor,
     step,
     epoch,
     values: each(values, (column) => column.map(toNumber)),

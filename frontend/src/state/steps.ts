@@ -1,11 +1,10 @@
 import { computed, signal } from '@preact/signals';
-import { lossLine } from '../model/charts/loss_line';
 import { indexOfStep, latestWhole, moveStep, nearestStep, within } from '../model/run/step_list';
 import type { StepColumns } from '../model/wire/answers';
 import { chosenStep, stepRange } from './page/choices';
 import { api } from './provider';
 import { resource } from './resource';
-import { graphId, runDetail, runEntry, runId, runRevision } from './runs';
+import { graphId, runDetail, runEntry, runRevision } from './runs';
 
 const NO_STEPS: StepColumns = { step: [], time: [], snapshots: [], nan: [], inf: [] };
 
@@ -78,19 +77,3 @@ function widen(wanted: number): void {
 }
 
 export const playing = signal(false);
-
-/** Loss, metrics and learning rate of the current run. */
-const logs = resource(
-  computed(() => {
-    const id = runId.value;
-    if (id === null || runEntry.value === null) return null;
-    return { key: `${id} ${runRevision.value}`, subject: id, id };
-  }),
-  ({ id }, abort) => api().logs(id, abort),
-);
-
-/** The curves above the steps; null if the run has no logs. */
-export const lossCurves = computed(() => {
-  const found = logs.data.value;
-  return found === null ? null : lossLine(found, stepColumns.value.step);
-});

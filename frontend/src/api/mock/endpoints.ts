@@ -175,6 +175,7 @@ export function snapshotList(run: MockRun, query: Query): unknown {
 export function logs(run: MockRun): unknown {
   const { steps } = run;
   return {
+    tensor: null,
     step: steps,
     epoch: steps.map((_, i) => Math.floor((3 * i) / Math.max(1, steps.length))),
     values: { loss: steps.map((step) => 2.3 * Math.exp(-step / 40) + 0.05) },

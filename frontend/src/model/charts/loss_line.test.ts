@@ -3,6 +3,7 @@ import type { TrainingLogs } from '../wire/answers';
 import { lossLine } from './loss_line';
 
 const logs = (more: Partial<TrainingLogs> = {}): TrainingLogs => ({
+  tensor: null,
   step: [0, 1, 2, 3, 4],
   epoch: [0, 0, 0, 1, 1],
   values: { loss: [4, 3, 2, 1, 0], learning_rate: [0.1, 0.1, 0.1, 0.01, 0.01] },

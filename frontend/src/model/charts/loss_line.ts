@@ -3,8 +3,9 @@
 import type { TrainingLogs } from '../wire/answers';
 
 export interface LossLine {
-  /** Name of the drawn metric: `loss`, or another one that the program logs. */
+  /** Name of the drawn metric: `loss`, another one that the program logs, or the captured loss tensor. */
   readonly name: string;
+  readonly tensor: string | null;
   readonly loss: readonly Point[];
   readonly rate: readonly Point[];
   /** Where epochs begin, except the first: shares of the width. */
@@ -27,7 +28,7 @@ interface Point {
 const LOG_FROM = 30;
 
 /** Null if there is nothing to draw. `steps`: those of the slider, at equal distances. */
-export function lossLine({ step, epoch, values, epochs }: TrainingLogs, steps: readonly number[]): LossLine | null {
+export function lossLine({ tensor, step, epoch, values, epochs }: TrainingLogs, steps: readonly number[]): LossLine | null {
   const name = 'loss' in values ? 'loss' : (Object.keys(values).find((one) => one !== 'learning_rate') ?? '');
   const [loss, rate] = [values[name] ?? [], values.learning_rate ?? []];
   if (step.length < 2 || steps.length < 2 || loss.length === 0) return null;
@@ -45,6 +46,7 @@ export function lossLine({ step, epoch, values, epochs }: TrainingLogs, steps: r
   );
   return {
     name,
+    tensor,
     loss: line(loss),
     rate: new Set(rate.filter(Number.isFinite)).size > 1 ? line(rate) : [],
     epochs: begins.length > 0 || epochs.length === 0 ? begins : [],

@@ -298,6 +298,8 @@ export interface FoundElements {
 
 /** Loss, metrics and learning rate, as logged by the training loop. */
 export interface TrainingLogs {
+  /** The captured loss tensor that the values are of; null if the training loop logged them. */
+  tensor: string | null;
   /** Of each batch, ascending. */
   step: number[];
   epoch: number[];

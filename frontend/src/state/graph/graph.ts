@@ -1,13 +1,14 @@
 import { computed, effect } from '@preact/signals';
 import { Lru } from '../../lib/lru';
 import { LatestRequest } from '../../lib/scheduling';
+import { lossLine } from '../../model/charts/loss_line';
 import { COLOUR_KINDS, type ColourBy, type GraphData } from '../../model/wire/graph';
 import type { StepStatistics } from '../../model/wire/step_statistics';
 import { NODE_STATISTICS } from '../../model/wire/value_scale';
 import { colour } from '../page/choices';
 import { api } from '../provider';
 import { prefetchAround, resource } from '../resource';
-import { graphId, runDetail, runId, workerId } from '../runs';
+import { graphId, runDetail, runId, runRevision, workerId } from '../runs';
 import { step, stepColumns, stepIndex } from '../steps';
 
 /** The current graph and the statistics of the current step. Graphs never change; statistics change only while a step gains snapshots. */
@@ -68,3 +69,17 @@ export const colourBy = computed<ColourBy>(() => {
   const statistic = NODE_STATISTICS.find((candidate) => candidate === name);
   return known === 'statistic' ? { kind: known, statistic: statistic ?? 'abs_max' } : { kind: known };
 });
+
+/** Logs of the run, or its graph's captured loss: requested once a step is drawn, because finding the loss of a large graph takes a moment. */
+const logs = resource(
+  computed(() => {
+    const [run, shown] = [runId.value, graphId.value];
+    if (run === null || shown === null || overlay.data.value === null) return null;
+    const subject = `${run} ${shown}`;
+    return { key: `${subject} ${runRevision.value}`, subject, run, graph: shown };
+  }),
+  (wanted, abort) => api().logs(wanted.run, wanted.graph, abort),
+);
+
+/** The curves above the steps; null without a loss. */
+export const lossCurves = computed(() => (logs.data.value === null ? null : lossLine(logs.data.value, stepColumns.value.step)));

@@ -3,11 +3,14 @@ import { counted, formatCount, formatNumber } from '../../lib/text/format';
 import type { LossLine } from '../../model/charts/loss_line';
 import { fractionOf, healthRuns, positionAt, shareOf } from '../../model/run/health_strip';
 import { nearestStep } from '../../model/run/step_list';
+import { splitScope } from '../../model/wire/names';
+import { lossCurves } from '../../state/graph/graph';
 import { hoveredStep } from '../../state/graph/node';
 import { triggers } from '../../state/problems/events';
 import { problems } from '../../state/problems/problems';
 import { graphId } from '../../state/runs';
-import { goToStep, lossCurves, step, stepColumns, stepIndex } from '../../state/steps';
+import { selectTensor } from '../../state/selection';
+import { goToStep, step, stepColumns, stepIndex } from '../../state/steps';
 import { useSize } from '../kit/hooks';
 
 /** A heat strip over the steps that is also the step slider: every bad step stays visible, with any number of steps. */
@@ -57,6 +60,7 @@ export function HealthStrip() {
       {pointed !== null && pointed < count && <StripHover at={pointed} width={width} />}
       <div class="strip-ends num" data-single={count === 1}>
         <span>{steps.step[0]}</span>
+        <LossName />
         {count > 1 && <span>{steps.step[count - 1]}</span>}
       </div>
     </div>
@@ -83,6 +87,22 @@ function LossCurves() {
     </div>
   );
 }
+
+/** What the line is of; the name of a captured tensor selects it. */
+function LossName() {
+  const found = lossCurves.value;
+  if (found === null) return null;
+  const { name, tensor } = found;
+  if (tensor === null) return <span>{name}</span>;
+  const title = `${name}: the loss of this graph by its place in it. The training loop logs none.`;
+  return (
+    <button type="button" class="link" title={title} onPointerDown={stop} onClick={() => selectTensor(tensor)} data-testid="loss-tensor">
+      {splitScope(tensor).label}
+    </button>
+  );
+}
+
+const stop = (event: Event) => event.stopPropagation();
 
 function lossText({ name, low, high, epochs, bad }: LossLine): string {
   const range = Number.isFinite(low) ? `${formatNumber(low)} … ${formatNumber(high)}` : 'not finite';
@@ -163,7 +183,8 @@ function StripHover({ at, width }: { at: number; width: number }) {
       <div class="strip-hover" style={{ left: `${left}px` }} />
       <div class="tooltip num" style={{ left: `${Math.max(90, Math.min(width - 90, left))}px` }}>
         <b>step {steps[at]}</b> · {counted(snapshots[at] ?? 0, 'snapshot')} · {counts.join(' · ') || 'all finite'}
-        {logged && ` · epoch ${logged.epoch + 1} · ${lossCurves.value?.name} ${formatNumber(logged.loss, 4)}`}
+        {logged &&
+          `${lossCurves.value?.tensor ? '' : ` · epoch ${logged.epoch + 1}`} · ${lossCurves.value?.name} ${formatNumber(logged.loss, 4)}`}
         {logged && !Number.isNaN(logged.rate) && ` · lr ${formatNumber(logged.rate, 3)}`}
       </div>
     </>
