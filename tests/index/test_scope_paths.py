@@ -129,3 +129,21 @@ def test_handles_of_variables_lie_in_a_scope_of_their_own():
         "call",
         "call/then/variables/b/w",
     ]
+
+
+def test_nodes_that_tensorflow_calls_unknown_get_the_name_that_is_known():
+    names, function_of = ["unknown", "x", "call", "call/unknown", "call/unknown_0"], ["f", "f", "f", "g", "g"]
+    functions = {"f": {"caller": None, "role": "root"}, "g": {"caller": "call", "role": "call"}}
+    rows = {name: row for row, name in enumerate(names)}
+    known = {0: "dense/kernel", 3: "dense/kernel", 4: "Const_1"}
+    assert display_paths(names, function_of, functions, rows, {0, 3}, known) == [
+        "variables/dense/kernel",
+        "x",
+        "call",
+        "call/variables/dense/kernel",
+        "call/Const_1",
+    ]
+    flat = ["f"] * len(names)
+    assert display_paths(names, flat, {"f": functions["f"]}, rows, {0, 3}, known)[3] == (
+        "variables/call/dense/kernel"
+    ), "two nodes of one variable stay apart"

@@ -42,7 +42,7 @@ describe('LayoutSession', () => {
   });
 
   test('leaves the variables closed, however many there are', async () => {
-    const handles = Array.from({ length: 40 }, (_, i) => ({ path: `variables/unknown_${i}`, op: 'Placeholder' }));
+    const handles = Array.from({ length: 40 }, (_, i) => ({ path: `variables/net/w_${i}`, op: 'Placeholder' }));
     const layers = [...'abcdef'].flatMap((layer) => ['MatMul', 'Add', 'Relu'].map((op) => `model/${layer}/${op}`));
     const { loaded, graph } = await load(makeGraph([...handles, ...layers]), null);
     const open = (path: string): number => loaded.update.open[findScope(loaded.tree, graph.paths, path)]!;

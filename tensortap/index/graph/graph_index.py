@@ -27,6 +27,9 @@ from .scope_paths import display_paths
 _TAPE = re.compile(r"(?:(?P<above>.+)/)?gradient_tape(?:_\d+)?/(?P<rest>.+)\Z")
 _SYMBOLIC = re.compile(r"(?:(?P<above>.+)/)?gradients(?:_\d+)?/(?P<rest>.+)_grad(?:_\d+)?/[^/]+\Z")
 
+# How TensorFlow names an argument that captures a tensor without a name: an eager one, or one of a SavedModel.
+_UNKNOWN = re.compile(r"(?:^|/)unknown(?:_\d+)?\Z")
+
 _LOOP_OPS = ("NextIteration", "RefNextIteration")
 
 
@@ -237,7 +240,30 @@ class GraphIndex:
         if self._paths_are_names:
             return self.names
         functions = self.about.get("functions", {})
-        return display_paths(self.names, self.function.to_list(), functions, self.rows, self._variables)
+        return display_paths(
+            self.names,
+            self.function.to_list(),
+            functions,
+            self.rows,
+            self._variables,
+            self._names_of_unknown,
+        )
+
+    @cached_property
+    def _names_of_unknown(self) -> dict[int, str]:
+        """Row -> name of the arguments that TensorFlow calls `unknown`, `unknown_0` …: the path of their variable,
+        else the name of what is passed."""
+        arguments = np.flatnonzero(self.op_type.where("_Arg".__eq__))
+        found: dict[int, str] = {}
+        for row in arguments.tolist():
+            if _UNKNOWN.search(self.names[row]) is None:
+                continue
+            passed = ((self.cell("inputs", row) or [""])[0]).partition(":")[0]
+            known = found.get(self.rows.get(passed, -1), passed)
+            known = self._notes.get(row, {}).get("tensortap.variable") or known
+            if known:
+                found[row] = known
+        return found
 
     @cached_property
     def order(self) -> Int32s:

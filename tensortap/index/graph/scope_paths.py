@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 Functions = Mapping[str, Mapping[str, Any]]
@@ -23,6 +24,7 @@ def display_paths(
     functions: Functions,
     rows: Mapping[str, int],
     variables: Collection[int] = (),
+    known_names: Mapping[int, str] = MappingProxyType({}),
 ) -> list[str]:
     """The display path of each node, unique; it ends in the node's own label.
 
@@ -32,12 +34,14 @@ def display_paths(
     - Wrappers are transparent: see `transparent_functions`.
     - The handles of variables that a function is passed are drawn in a separate scope: a train step has
       hundreds of them, which would hide the model.
+    - A node with a known name has this one instead of its own label.
 
     Args:
         names, function_of: name and function of each node.
         functions: `caller` and `role` of each function.
         rows: row of each node name.
         variables: rows of the arguments that are variables' handles.
+        known_names: row -> better name, of nodes that TensorFlow calls `unknown`.
     """
     prefixes = _Prefixes(names, function_of, functions, rows)
     known = {
@@ -50,9 +54,11 @@ def display_paths(
         prefix, caller = known[function]
         if row in variables:
             prefix = f"{prefix}{VARIABLES}/"
-        path = prefix + _local(name, caller)
+        label = known_names.get(row)
+        path = prefix + (_local(name, caller) if label is None else label)
         if path in taken:
-            path = prefix + name
+            scopes = name[: name.rfind("/") + 1]
+            path = prefix + (name if label is None else scopes + label)
         taken.add(path)
         paths.append(path)
     return paths if len(taken) == len(paths) else _unique(paths)
