@@ -218,9 +218,12 @@ def logs_of_training(run: str) -> Response:
 
 
 def _captured_loss(run: RunIndex, graph_id: str) -> str | None:
-    """The loss tensor of a graph, if it was captured."""
+    """The loss tensor of a graph, if it was captured: the last one that a tape differentiates, because a name
+    with `loss` may be a term of it. Not a product, which may be scaled."""
     graph, tensors = run.graph(graph_id), run.catalog.tensors
-    row = roles_of(graph).loss
+    roles = roles_of(graph)
+    taped = [row for row in roles.of_kind("loss") if graph.op_type[row] != "Mul"]
+    row = max(taped, key=graph.order.__getitem__) if taped else roles.loss
     name = None if row is None else tensor_name(graph.names[row], 0)
     return name if name and graph_id in map(tensors.graph_of, tensors.named(name)) else None
 

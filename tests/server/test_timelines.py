@@ -58,14 +58,16 @@ def test_the_range_of_a_statistic(api: Api, graph: str) -> None:
     assert "worker" in api.json(f"{graph}/range?worker=nobody", status=404)["error"].lower()
 
 
-def _loop(logdir: Path, losses: list[float], *, captured: str = "loss") -> None:
+def _loop(logdir: Path, losses: list[float], *, captured: str = "loss", taped: bool = False) -> None:
     """A custom training loop: nothing is logged, and the loss is a scalar of its graph."""
     shape = {"output_dtypes": ("float32",), "output_shapes": ((),)}
+    mark = {"attributes": {"tensortap.kind": "loss"}}
     nodes = [
         Node("w", "VarHandleOp"),
         Node("read", "ReadVariableOp", ("w:0",), output_dtypes=("float32",), output_shapes=((4,),)),
         Node("loss", "Mean", ("read:0",), **shape),
         Node("accuracy", "Mean", ("read:0",), **shape),
+        Node("total", "AddV2", ("loss:0", "accuracy:0"), **shape, **(mark if taped else {})),
     ]
     with DumpWriter(logdir, "loop") as writer:
         graph = writer.graph(Graph("train", nodes))
@@ -87,13 +89,18 @@ def test_the_loss_of_a_training_loop_without_logs(tmp_path: Path, opened: Callab
     assert "nothing" in api.json(f"{run}/logs?graph=nothing", status=404)["error"]
 
 
-def test_a_loss_that_was_not_captured_is_no_line(tmp_path: Path, opened: Callable[[Path], Api]) -> None:
-    _loop(tmp_path, [4, 2], captured="accuracy")
+@pytest.mark.parametrize(
+    ("captured", "taped", "tensor"),
+    [("accuracy", False, None), ("total", True, "total:0"), ("loss", True, None)],
+)
+def test_only_the_loss_itself_is_drawn(
+    captured: str, taped: bool, tensor: str | None, tmp_path: Path, opened: Callable[[Path], Api]
+) -> None:
+    _loop(tmp_path, [4, 2], captured=captured, taped=taped)
     api = opened(tmp_path)
     run = f"/api/runs/{api.run_id('loop')}"
     graph = api.json(run)["graphs"][0]["id"]
-    found = api.json(f"{run}/logs?graph={graph}")
-    assert (found["tensor"], found["values"]) == (None, {})
+    assert api.json(f"{run}/logs?graph={graph}")["tensor"] == tensor
 
 
 def test_logs_of_the_program_come_before_the_captured_loss(
