@@ -27,7 +27,7 @@ from .scope_paths import display_paths
 _TAPE = re.compile(r"(?:(?P<above>.+)/)?gradient_tape(?:_\d+)?/(?P<rest>.+)\Z")
 _SYMBOLIC = re.compile(r"(?:(?P<above>.+)/)?gradients(?:_\d+)?/(?P<rest>.+)_grad(?:_\d+)?/[^/]+\Z")
 
-# How TensorFlow names an argument that captures a tensor without a name: an eager one, or one of a SavedModel.
+# TensorFlow's names for arguments that capture a tensor without one: an eager one, or one of a SavedModel.
 _UNKNOWN = re.compile(r"(?:^|/)unknown(?:_\d+)?\Z")
 
 _LOOP_OPS = ("NextIteration", "RefNextIteration")
@@ -251,8 +251,8 @@ class GraphIndex:
 
     @cached_property
     def _names_of_unknown(self) -> dict[int, str]:
-        """Row -> name of the arguments that TensorFlow calls `unknown`, `unknown_0` …: the path of their variable,
-        else the name of what is passed."""
+        """Row -> better name of the arguments called `unknown`, `unknown_0` …: the path of the variable, else
+        the name of the passed tensor's node."""
         arguments = np.flatnonzero(self.op_type.where("_Arg".__eq__))
         found: dict[int, str] = {}
         for row in arguments.tolist():

@@ -1,4 +1,4 @@
-"""Loss, metrics and learning rate over the steps: as the training loop logged them, or of a captured scalar."""
+"""Loss, metrics and learning rate over the steps: logged by the training loop, or a captured scalar."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def training_logs(run: RunIndex, *, phase: str = "train", limit: int = 1000) -> 
 
 
 def scalar_logs(run: RunIndex, tensor: str, graph: str, *, limit: int = 1000) -> TrainingLogs:
-    """The values of a captured scalar, such as the loss of a custom training loop, in the same form.
+    """The values of a captured scalar in the same form, such as the loss of a custom training loop.
 
     Each is the mean over the iterations and workers of a step, NaN if one of them is not finite.
 
@@ -65,7 +65,8 @@ def scalar_logs(run: RunIndex, tensor: str, graph: str, *, limit: int = 1000) ->
     sums = np.bincount(of_step, np.where(bad, np.nan, columns["mean"].astype(np.float64)), len(steps))
     values = (sums / np.bincount(of_step, minlength=len(steps))).tolist()
     found = [
-        StepLogs(step, "train", 0, {tensor: value}) for step, value in zip(steps.tolist(), values, strict=True)
+        StepLogs(step, "train", 0, {tensor: value})
+        for step, value in zip(steps.tolist(), values, strict=True)
     ]
     kept, thinned = _thinned(found, limit)
     return TrainingLogs(kept, [tensor], [], thinned)
