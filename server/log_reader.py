@@ -208,12 +208,19 @@ def unreadable_folders(log: LogIndex) -> list[dict[str, str]]:
         {
             "folder": escaped(log.name_of(folder)),
             "reason": error.strerror or type(error).__name__,
-            "hint": "Make it readable for the server's user"
-            if isinstance(error, PermissionError)
-            else "Check it with 'ls', and see the system log",
+            "hint": _fix(error),
         }
         for folder, error in islice(log.unread.items(), _MAX_FOLDERS)
     ]
+
+
+def _fix(error: OSError) -> str:
+    """How to make a folder readable, without a full stop."""
+    if isinstance(error.__cause__, DamagedError):
+        return error.__cause__.hint.removesuffix(".")
+    if isinstance(error, PermissionError):
+        return "Make it readable for the server's user"
+    return "Check it with 'ls', and see the system log"
 
 
 def _unreadable_error(first: dict[str, str]) -> UnreadableLogError:

@@ -146,13 +146,25 @@ def read_manifest(run_dir: Path) -> Manifest | None:
     """The manifest of a run; None if it is not compacted.
 
     Raises:
-        DamagedError: it is damaged. FormatVersionError: it is of a later version. OSError: it cannot be read.
+        DamagedError: it is damaged, or missing where its files are all that was copied. FormatVersionError: it is of a later version. OSError: it cannot be read.
     """
     path = run_dir / FOLDER / MANIFEST
     try:
         return _manifest_of(read_json(path, MAX_MANIFEST), path)
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if lacks_manifest(run_dir):
+            raise DamagedError(f"{shown_path(path)} is missing.", "Copy compact/ again.") from error
         return None
+
+
+def lacks_manifest(run_dir: Path) -> bool:
+    """Whether a run without the statistics of its workers has Parquet files in `compact/`, but no manifest.
+    With statistics, `compact/` is just being written."""
+    try:
+        names = {entry.name for entry in scan(run_dir / FOLDER)}
+    except (OSError, DamagedError):
+        return False
+    return MANIFEST not in names and any(n.endswith(".parquet") for n in names) and not has_streams(run_dir)
 
 
 def parse_manifest(data: bytes, path: Path) -> Manifest:

@@ -22,6 +22,7 @@ from tensortap.compact.manifest import (
     WorkerMark,
     has_streams,
     is_verified,
+    lacks_manifest,
     parse_manifest,
     read_parquet,
     read_verified,
@@ -72,7 +73,7 @@ class CompactedRun:
         rows: of the parts that can be read, some parts at a time. group_bytes: of these parts' streams.
     """
 
-    def __init__(self, run_dir: Path, identity: Entry, manifest: bytes) -> None:
+    def __init__(self, run_dir: Path, identity: Entry | None, manifest: bytes) -> None:
         self._run_dir, self._identity = run_dir, identity
         self.checksum: int = google_crc32c.value(manifest)
         self.rows: list[CompactedRows] = []
@@ -82,6 +83,8 @@ class CompactedRun:
         self.group_bytes = _STREAM_BYTES  # of parts that are read together
         self._damaged: dict[int, str] = {}  # first step of a part -> why it cannot be read
         try:
+            if identity is None:
+                raise DamagedError("It is missing.", "Copy compact/ again.")
             self._manifest = parse_manifest(manifest, run_dir / FOLDER / MANIFEST)
         except (DamagedError, FormatVersionError) as error:
             self._damage.append(f"{FOLDER}/{MANIFEST}: {error}")
@@ -91,7 +94,9 @@ class CompactedRun:
     def find(cls, run_dir: Path) -> CompactedRun | None:
         """Finds the compacted statistics of a run; None if there are none, or if the run has streams."""
         try:
-            identity = stat_path(run_dir / FOLDER / MANIFEST)
+            identity = _identity(run_dir)
+            if identity is None:
+                return cls(run_dir, None, b"") if lacks_manifest(run_dir) else None
             if has_streams(run_dir):
                 return None
             with FileReader(run_dir / FOLDER / MANIFEST) as file:
@@ -103,9 +108,7 @@ class CompactedRun:
     def is_current(self) -> bool:
         """Whether the run is unchanged: neither compacted again nor copied as a whole."""
         try:
-            return stat_path(self._run_dir / FOLDER / MANIFEST) == self._identity and not has_streams(
-                self._run_dir
-            )
+            return _identity(self._run_dir) == self._identity and not has_streams(self._run_dir)
         except (OSError, DamagedError):
             return False
 
@@ -300,6 +303,15 @@ class CompactedRun:
             return pa.table([_like_stream(table.column(name), name) for name in names], names=list(names))
         except (pa.ArrowException, KeyError, OSError) as error:
             raise DamagedError(f"{file.file} is not a table of statistics: {str(error)[:200]}") from error
+
+
+def _identity(run_dir: Path) -> Entry | None:
+    """The manifest of a run, to notice that it is replaced; None if it is missing. Raises OSError,
+    DamagedError."""
+    try:
+        return stat_path(run_dir / FOLDER / MANIFEST)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _tables_of(part: CompactedPart) -> tuple[CompactFile | None, ...]:

@@ -136,7 +136,7 @@ def _open_within(path: Path, error: NotADirectoryError) -> tuple[BinaryIO, int, 
     member = archive.files.get(name)
     if member is None:
         raise FileNotFoundError(2, "not in the archive", str(path))
-    file, size = open_plain(archive.path)
+    file, size = open_plain(archive.path, follow=True)  # it was named, not found: it may be a link
     try:
         return file, archive.start(file, member, size), member.size
     except BaseException:

@@ -157,3 +157,17 @@ def test_statistics_of_exchanged_workers_are_not_shown(run, tmp_path):
     assert "its commits are skipped. It belongs to worker '" in err
     assert "'tensortap check' lists all damage" in err
     assert "No tensors can be read, because the run is damaged." in err
+
+
+def test_json_says_why_a_value_is_missing(run, tmp_path):
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("a:0", np.arange(1000.0), step=0)
+        writer.log("b:0", 1.0, step=0, keep="summary")
+    (values,) = tmp_path.glob("r/*/values-*")
+    values.write_bytes(values.read_bytes()[:-9])
+    status, out, _ = run("show", tmp_path / "r", "a:0", "--json")
+    assert (status, json.loads(out)["values"]) == (1, None)
+    assert "values-000000.safetensors ends at byte" in json.loads(out)["missing"]
+    status, out, _ = run("show", tmp_path / "r", "b:0", "--json")
+    assert status == 0
+    assert json.loads(out)["missing"].startswith("not stored")

@@ -232,6 +232,21 @@ def test_a_damaged_part_is_skipped_and_reported(copy: Path) -> None:
     assert "checksum" in sentence
 
 
+def test_a_missing_manifest_is_reported(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """GIVEN a copy of `compact/` WHEN its manifest is missing THEN it is no run without snapshots."""
+    (copy / "r/compact/manifest.json").rename(copy / "manifest.json")
+    (copy / "r/run.json").write_bytes((copy.parent / "whole/r/run.json").read_bytes())
+    log, run = opened(copy)
+    assert run.damage == ["compact/manifest.json: It is missing. Copy compact/ again."]
+    with pytest.raises(DamagedError, match="manifest.json is missing"):
+        query_run(copy / "r", "SELECT * FROM snapshots")
+    assert main(["check", str(copy)]) == 1
+    assert "manifest.json is missing. Copy compact/ again." in capsys.readouterr().out
+    (copy / "manifest.json").rename(copy / "r/compact/manifest.json")
+    log.refresh()
+    assert log.runs[0].catalog.rows == ROWS
+
+
 def test_a_damaged_manifest_is_reported(copy: Path) -> None:
     flip(copy / "r/compact/manifest.json")
     _, run = opened(copy)

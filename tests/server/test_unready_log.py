@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 import threading
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -183,3 +185,26 @@ def test_of_many_folders_that_cannot_be_looked_into_the_first_are_reported(
     monkeypatch.setattr(dump_runs, "scan", refuse)
     answer = create_app(logdir).test_client().get("/api/changes").get_json()
     assert (len(answer["unread"]), answer["unread_count"]) == (10, 12)
+
+
+def test_a_damaged_archive_is_reported_not_shown_as_empty(logdir: Path, tmp_path: Path) -> None:
+    """GIVEN a served archive WHEN it is truncated THEN the answers say so, before and after the restart."""
+    archive = Path(shutil.make_archive(str(tmp_path / "x.tap"), "zip", logdir))
+    stored = tmp_path / "stored.tap.zip"
+    with zipfile.ZipFile(archive) as packed, zipfile.ZipFile(stored, "w", zipfile.ZIP_STORED) as plain:
+        for name in packed.namelist():
+            plain.writestr(name, packed.read(name))
+    whole = stored.read_bytes()
+    client = create_app(stored).test_client()
+    assert len(client.get("/api/runs").get_json()["runs"]) == 1
+    stored.write_bytes(whole[: len(whole) // 2])
+
+    def reported() -> bool:
+        found = client.get("/api/runs").get_json()
+        return found["unread_count"] == 1 and "not a readable zip" in found["unread"][0]["reason"]
+
+    until(reported, "the damaged archive")
+    answer = create_app(stored).test_client().get("/api/runs")
+    assert answer.status_code == 503
+    assert "stored.tap.zip is not a readable zip file" in answer.get_json()["error"]
+    assert answer.get_json()["hint"].startswith("Create it with 'tensortap export")

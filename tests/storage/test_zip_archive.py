@@ -64,6 +64,15 @@ def test_runs_in_an_archive_are_found_and_read(archive):
     assert [value[5] for value in values] == [5, 6, 7]
 
 
+def test_an_archive_may_be_named_by_a_link(archive, tmp_path):
+    link = tmp_path / "link.tap.zip"
+    link.symlink_to(archive)
+    ((_, path),) = find_runs(link)
+    reader = RunReader(path)
+    assert not reader.info().damage
+    assert len(reader.tail(reader.workers()[0].worker).poll()) > 0
+
+
 def test_folders_and_files_of_an_archive(archive):
     assert is_folder(archive)
     assert is_folder(archive / "deep")

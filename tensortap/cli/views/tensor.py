@@ -140,7 +140,8 @@ class TensorView:
             values = {"selection": self.selection, "shape": self.values.shape, "data": self.values}
             values |= {"unverified": self.unverified} if self.unverified else {}
         histogram = {"edges": self.edges, "counts": self.counts}
-        return self.snapshot.as_dict() | {"steps": self.steps, "histogram": histogram, "values": values}
+        data = self.snapshot.as_dict() | {"steps": self.steps, "histogram": histogram, "values": values}
+        return data | ({"missing": self.why_missing} if self.missing is not None else {})
 
     def print(self, out: Console, highlights: Sequence[Highlight] = ()) -> None:
         """Writes it as a page of text, the elements in the ranges of `highlights` marked."""

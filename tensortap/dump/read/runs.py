@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ def find_runs(logdir: str | Path, unread: Unread = lambda folder, error: None) -
     If `logdir` is a run itself, it is the only one, under its folder's name.
 
     `unread` is called with each folder, but a `lost+found`, that cannot be read: it is unknown which
-    runs it holds.
+    runs it holds. The cause of its error is a DamagedError for an archive that cannot be used.
     """
     root = Path(logdir)
     trust(root)
@@ -71,7 +72,12 @@ def _look(path: Path, unread: Unread) -> tuple[bool, list[Path]]:
     second."""
     try:
         entries = scan(path)
-    except (FileNotFoundError, NotADirectoryError, DamagedError):
+    except (FileNotFoundError, NotADirectoryError):
+        return False, []
+    except DamagedError as error:  # of an archive
+        unreadable = OSError(errno.EBADMSG, error.message.removesuffix("."))
+        unreadable.__cause__ = error
+        unread(path, unreadable)
         return False, []
     except OSError as error:  # another user's folder; its files may be readable
         unread(path, error)
