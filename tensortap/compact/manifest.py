@@ -146,7 +146,8 @@ def read_manifest(run_dir: Path) -> Manifest | None:
     """The manifest of a run; None if it is not compacted.
 
     Raises:
-        DamagedError: it is damaged, or missing where its files are all that was copied. FormatVersionError: it is of a later version. OSError: it cannot be read.
+        DamagedError: it is damaged, or missing where its files are all that was copied.
+        FormatVersionError: it is of a later version. OSError: it cannot be read.
     """
     path = run_dir / FOLDER / MANIFEST
     try:

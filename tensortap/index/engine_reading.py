@@ -145,6 +145,8 @@ def read_parts(argument: Record) -> Record:
             rows.store(Path(argument["file"]))
         else:
             data = packed(rows.decode())
+    if len(compacted.damaged) > len(argument["damaged"]):
+        _opened.cache_clear()  # the files may be copied again, and this process may live on
     return {"damaged": compacted.damaged, "data": data}
 
 

@@ -23,8 +23,10 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.index import compacted_run
 from tensortap.index.catalog.catalog import Catalog
 from tensortap.index.catalog.commit_cache import read_histograms
+from tensortap.index.engine_reading import EngineReading
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
+from tensortap.scale.local import LocalEngine
 from tensortap.storage.files import crc32c_of_file, publish_json
 
 STEPS, TENSORS = 24, 8  # of each of two workers
@@ -232,13 +234,30 @@ def test_a_damaged_part_is_skipped_and_reported(copy: Path) -> None:
     assert "checksum" in sentence
 
 
+def test_a_part_that_is_copied_again_is_read(copy: Path) -> None:
+    """GIVEN a damaged part that a process has read WHEN it is copied again THEN that process reads it."""
+
+    def rows() -> int:
+        log = LogIndex(copy, use_cache=False)
+        log.refresh(reading=EngineReading(LocalEngine(1)))
+        return log.runs[0].catalog.rows
+
+    part = manifest_of(copy / "r")["parts"][1]
+    path = copy / "r/compact" / part["rows"]["file"]
+    whole = path.read_bytes()
+    flip(path)
+    assert rows() == ROWS - part["snapshots"]
+    path.write_bytes(whole)
+    assert rows() == ROWS
+
+
 def test_a_missing_manifest_is_reported(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """GIVEN a copy of `compact/` WHEN its manifest is missing THEN it is no run without snapshots."""
     (copy / "r/compact/manifest.json").rename(copy / "manifest.json")
     (copy / "r/run.json").write_bytes((copy.parent / "whole/r/run.json").read_bytes())
     log, run = opened(copy)
     assert run.damage == ["compact/manifest.json: It is missing. Copy compact/ again."]
-    with pytest.raises(DamagedError, match="manifest.json is missing"):
+    with pytest.raises(DamagedError, match=r"manifest\.json is missing"):
         query_run(copy / "r", "SELECT * FROM snapshots")
     assert main(["check", str(copy)]) == 1
     assert "manifest.json is missing. Copy compact/ again." in capsys.readouterr().out
