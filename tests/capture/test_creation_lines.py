@@ -127,6 +127,17 @@ def test_keras_serializes_models_as_before() -> None:
     assert type(multiply).from_config(multiply.get_config()).name == multiply.name
 
 
+def test_a_loaded_model_is_compiled_as_before(tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(4)])
+    x, y = np.ones((8, 4), np.float32), np.ones((8, 4), np.float32)
+    model.compile("sgd", "mse", metrics=["mae"])
+    model.fit(x, y, verbose=0)
+    model.save(tmp_path / "m.keras")
+    loaded = keras.models.load_model(tmp_path / "m.keras")
+    assert loaded.compiled
+    assert loaded.evaluate(x, y, verbose=0) == model.evaluate(x, y, verbose=0)
+
+
 LATE_TAP = """
 import keras
 import numpy as np

@@ -46,9 +46,11 @@ def note_lines() -> None:
 
 
 def _wrap(kind: Any, name: str) -> None:
-    original = getattr(kind, name, None)
-    if original is None:
+    # In the class that defines it: Keras does not compile a loaded model whose class overrides `compile`.
+    kind = next((each for each in kind.__mro__ if name in vars(each)), None)
+    if kind is None:
         return  # another Keras: nodes have the lines that TensorFlow knows
+    original = getattr(kind, name)
 
     @functools.wraps(original)
     def noting(self: Any, *args: Any, **kwargs: Any) -> Any:
