@@ -81,6 +81,16 @@ def test_arrow_keys_enter_and_escape(layers: TapPage) -> None:
     expect(page.get_by_test_id("layer-panel")).to_have_count(0)
 
 
+def test_zoom_and_fit_need_no_focus(layers: TapPage) -> None:
+    page = layers.page
+    width = "() => window.tensortap.node(window.tensortap.nodes()[0]).width"
+    before = cards(page) and page.evaluate(width)
+    page.keyboard.press("+")
+    page.wait_for_function(f"before => ({width})() > before", arg=before)
+    page.keyboard.press("f")
+    page.wait_for_function(f"before => Math.abs(({width})() - before) < 1", arg=before)
+
+
 def test_a_step_change_changes_what_the_cards_say(layers: TapPage) -> None:
     page = layers.page
     page.mouse.click(*point_of(page, layer(page, "hidden_1")))

@@ -63,3 +63,12 @@ def test_a_run_that_is_being_written_may_still_come(tap: TapPage, serve: Serve, 
         writer.log("x:0", 1.0, step=0)
         writer.flush()
         tap.expect_step(0)
+
+
+def test_an_error_of_the_first_step_is_the_reason(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
+    with DumpWriter(tmp_path / "logs", run="raised") as writer:
+        writer.event("raised", step=0, error="TypeError: Input 'y' has type float32")
+    tap.page.goto(serve(tmp_path / "logs").start_url)
+    message = tap.page.get_by_test_id("nothing-captured")
+    expect(message).to_contain_text("Step 0 raised: TypeError: Input 'y'")
+    expect(message).not_to_contain_text("No tensor matched")

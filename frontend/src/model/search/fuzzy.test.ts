@@ -32,6 +32,12 @@ const best = async (names: readonly string[], query: string): Promise<string> =>
   return names[first?.row ?? -1] ?? '';
 };
 
+test('a less likely row comes later, but is found', async () => {
+  const less = (row: number): number => (row === 0 ? 32 : 0);
+  const found = await findFuzzy(['net/dense_b', 'net/dense_a'], fuzzyTerms('dense'), 2, new AbortController().signal, less);
+  expect(found?.map(({ row }) => row)).toEqual([1, 0]);
+});
+
 describe('what weighs more', () => {
   test.each([
     ['the last part of a path', 'relu', ['relu/conv/Conv2D', 'net/conv/Relu']],

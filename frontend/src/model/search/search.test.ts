@@ -14,6 +14,18 @@ const graph = makeGraph([
 const found = (text: string): string[] =>
   [...runQuery(graph, parseQuery(text)).rows].map((row) => graph.paths.at(row).replace(/^.*\//, ''));
 
+test('nodes found by name: those that compute come before gradients, and reads and arguments last', () => {
+  const trained = makeGraph([
+    { path: 'dense_kernel', op: '_Arg' },
+    { path: 'dense/ReadVariableOp', op: 'ReadVariableOp' },
+    'gradient_tape/dense/MatMul',
+    'dense/MatMul',
+  ]);
+  const rows = (text: string) => [...runQuery(trained, parseQuery(text)).rows];
+  expect(rows('dense')).toEqual([3, 2, 0, 1]);
+  expect(rows('-op:add')).toEqual([0, 1, 2, 3]);
+});
+
 describe('search', () => {
   test.each([
     ['matmul', ['MatMul', 'MatMul_1']],

@@ -3,6 +3,7 @@
 import type { DictColumn, TextColumn } from '../../lib/arrays/columns';
 import { placesOf } from '../../lib/arrays/typed_arrays';
 import { mayPause, runAtOnce, type SlicedWork } from '../../lib/scheduling';
+import { isAuxiliary } from '../graph/op_kinds';
 import { nodesOfPlace, type SourceMap } from '../run/source_lines';
 import { type GraphData, rowOf } from '../wire/graph';
 import { markConnected, type Step } from './connected';
@@ -10,7 +11,7 @@ import { fuzzyMatch, isAscii, LETTER, loweredWhole, scorer } from './fuzzy';
 import { type ChainStep, type Field, type FieldTerm, QUERY_FIELDS, type Query, type Term } from './query';
 
 export interface SearchResult {
-  /** Rows of the matching nodes, ascending; none for an empty or invalid query. */
+  /** Rows of the matching nodes, for a name the most likely ones first, else ascending; none for an empty or invalid query. */
   readonly rows: Int32Array;
   /** Whether no name contained the text, and only its letters matched. */
   readonly fuzzy: boolean;
@@ -48,9 +49,27 @@ export function* searchInSlices(graph: GraphData, query: Query, facts: SearchFac
     if (!term.hides && !hit.includes(1)) message ??= whyNothing(search, term);
     for (let row = 0; row < hit.length; row++) matches[row]! &= term.hides ? 1 - hit[row]! : hit[row]!;
   }
-  const rows = placesOf(matches);
+  const rows = byLikelihood(graph, query, placesOf(matches));
   const ways = search.ways.filter((way) => matches[way[0]!] || matches[way[way.length - 1]!]);
   return { rows, fuzzy: search.fuzzy && rows.length > 0, ways, message: rows.length > 0 ? null : message };
+}
+
+/** How unlikely a node is what a user looks for: 0 if it computes, 1 in the backward pass, 2 for constants, reads and arguments. */
+export function unlikelihood({ names, opTypes }: GraphData): (row: number) => number {
+  const auxiliary = opTypes.values.map(isAuxiliary);
+  return (row) => (auxiliary[opTypes.codes[row]!] ? 2 : Number(BACKWARD.test(names.at(row))));
+}
+
+const BACKWARD = /(^|\/)gradient(s|_tape)(_\d+)?\//;
+
+/** Nodes found by name, those that compute first; filters and paths keep the order of the graph. */
+function byLikelihood(graph: GraphData, { terms }: Query, rows: Int32Array): Int32Array {
+  const named = terms.some(({ kind }) => kind === 'text' || kind === 'pattern') && terms.every(({ kind }) => kind !== 'chain');
+  if (!named) return rows;
+  const of = unlikelihood(graph);
+  const groups: number[][] = [[], [], []];
+  for (const row of rows) groups[of(row)]!.push(row);
+  return Int32Array.from(groups.flat());
 }
 
 function* markTerm(search: Search, term: Term, hit: Uint8Array): SlicedWork<void> {

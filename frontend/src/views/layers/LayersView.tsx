@@ -122,6 +122,12 @@ function LayersPane() {
       event.stopPropagation();
     }
   };
+  // As in the graph, these keys work without the focus; arrows belong to the steps then.
+  useLayoutEffect(() => {
+    const onPage = (event: KeyboardEvent) => event.target === document.body && /^[f+-]$/.test(event.key) && onKeyDown(event);
+    document.addEventListener('keydown', onPage);
+    return () => document.removeEventListener('keydown', onPage);
+  }, []);
   return (
     <div class="graph-pane" data-theme={theme.value} data-status={level ? 'ready' : 'loading'} data-testid="layers">
       <Toolbar canvas={drawing} />
@@ -236,7 +242,7 @@ function toggle(key: string): void {
 const ARROWS: Readonly<Record<string, Direction>> = { ArrowUp: 'up', ArrowDown: 'down', ArrowLeft: 'left', ArrowRight: 'right' };
 
 function onKey(event: KeyboardEvent, drawing: LayersCanvas): boolean {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return false;
+  if (event.ctrlKey || event.metaKey || event.altKey || (event.shiftKey && event.key !== '+')) return false;
   const direction = ARROWS[event.key];
   const selected = chosenLayer.value;
   if (direction) {
@@ -245,7 +251,7 @@ function onKey(event: KeyboardEvent, drawing: LayersCanvas): boolean {
     return true;
   }
   if (event.key === 'f') drawing.fit();
-  else if (event.key === '+' || event.key === '=') drawing.viewport.zoomSmoothly(1.35, null);
+  else if (event.key === '+') drawing.viewport.zoomSmoothly(1.35, null);
   else if (event.key === '-') drawing.viewport.zoomSmoothly(1 / 1.35, null);
   else if (event.key === 'Enter' && selected !== null) enter(selected);
   else if (event.key === 'Escape' && selected !== null) selectLayer(null);

@@ -5,7 +5,8 @@ import type { DictColumn } from '../../lib/arrays/columns';
 import { counted, formatCount } from '../../lib/text/format';
 import { scopeList } from '../../model/graph/build_tree';
 import { nearestStep } from '../../model/run/step_list';
-import type { Texts } from '../../model/search/fuzzy';
+import { LETTER, type Texts } from '../../model/search/fuzzy';
+import { unlikelihood } from '../../model/search/search';
 import { rowOf } from '../../model/wire/graph';
 import { graph } from '../../state/graph/graph';
 import { linesByFile, showLine, sourceFiles, sourceMap } from '../../state/graph/source';
@@ -36,6 +37,8 @@ export interface Source {
   /** Maximum number of rows. */
   readonly most: number;
   readonly texts: Texts;
+  /** Points that less likely rows lose. */
+  readonly less?: (row: number) => number;
   choice(row: number): Choice;
   /** The row with an id, or with a text that has none; -1 for none. */
   rowOf(id: string): number;
@@ -75,7 +78,9 @@ function nodes(): Source {
       if (!WITH_NODE.includes(view.value)) withGraph(() => undefined);
     },
   });
-  return { group: 'Nodes', most: 8, texts: drawn.names, choice, rowOf: (text) => rowOf(drawn, text) };
+  const unlikely = unlikelihood(drawn);
+  const less = (row: number): number => LETTER * unlikely(row);
+  return { group: 'Nodes', most: 8, texts: drawn.names, less, choice, rowOf: (text) => rowOf(drawn, text) };
 }
 
 /** Scopes of the graph. */
@@ -89,7 +94,8 @@ function scopes(): Source {
     run: () => goToScope(paths.at(row)),
   });
   const rowOfPath = (text: string) => Array.from(held.keys()).findIndex((row) => paths.at(row) === text);
-  return { group: 'Scopes', most: 4, texts: paths, choice, rowOf: rowOfPath };
+  const less = (row: number): number => (/^variables\/|gradient/.test(paths.at(row)) ? LETTER : 0);
+  return { group: 'Scopes', most: 4, texts: paths, less, choice, rowOf: rowOfPath };
 }
 
 const ops = (): Source => valuesOf('Ops', 'op', graph.data.value?.opTypes);
@@ -174,7 +180,7 @@ const otherRuns = (): Source =>
   );
 
 /** In the order for equal scores. */
-const KINDS = [commands, nodes, scopes, ops, layers, lines, problems, steps, otherRuns].map((source) => computed(source));
+const KINDS = [commands, layers, scopes, nodes, ops, lines, problems, steps, otherRuns].map((source) => computed(source));
 
 /** Current sources; recomputed only on changes. */
 export const sources = computed<readonly Source[]>(() => KINDS.map((kind) => kind.value));

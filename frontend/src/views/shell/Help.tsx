@@ -7,6 +7,13 @@ import { IconButton } from '../kit/Button';
 import { REPLAY_KEYS } from '../replay/replay_keys';
 import { KEYS, type KeyRow } from './page_keys';
 
+/** Keys of the layer view. */
+const LAYER_KEYS: readonly KeyRow[] = [
+  { keys: ['f', '+', '-'], does: 'Fit to view; zoom' },
+  { keys: ['↑', '↓', '←', '→'], does: 'Go to the nearest card, once one has the focus' },
+  { keys: ['Enter', 'double click'], does: 'Expand a block / go to the ops of a layer' },
+];
+
 /** Actions of the timeline's row names. */
 const TIMELINE_KEYS: readonly KeyRow[] = [
   { keys: ['↑', '↓', 'PgUp', 'PgDn', 'Home', 'End'], does: 'Move between rows; first / last row' },
@@ -44,7 +51,9 @@ export function Help() {
         </div>
         <h3>Everywhere</h3>
         <KeyTable rows={KEYS} />
-        <h3>In the graph</h3>
+        <h3>In Layers</h3>
+        <KeyTable rows={LAYER_KEYS} />
+        <h3>In Ops and the compared graphs</h3>
         <KeyTable rows={GRAPH_KEYS} />
         <h3>Search syntax</h3>
         <KeyTable rows={SEARCH_ROWS} />

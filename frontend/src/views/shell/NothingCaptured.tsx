@@ -1,7 +1,7 @@
 import { nextRunName, recordedWords, watchedBy } from '../../model/run/nothing_captured';
 import type { RunDetail } from '../../model/wire/answers';
 import { view } from '../../state/page/choices';
-import { unseen, watchChanges } from '../../state/problems/events';
+import { raised, unseen, watchChanges } from '../../state/problems/events';
 import { recordedSteps, replayAllowed } from '../../state/replay/replay';
 import { runDetail, runEntry, runList, runPhase } from '../../state/runs';
 import { CodeBlock } from '../kit/CopyButton';
@@ -37,7 +37,7 @@ function Over({ detail }: { detail: RunDetail }) {
         </p>
       ) : dropped > 0 ? (
         <p>Captured tensors were dropped because the disk was full or too slow. Free space, or watch fewer tensors or steps.</p>
-      ) : unseen.value.length > 0 ? (
+      ) : [...raised.value, ...unseen.value].length > 0 ? (
         <Told detail={detail} />
       ) : (
         recordedSteps.value.length === 0 && <Reasons detail={detail} />
@@ -49,13 +49,13 @@ function Over({ detail }: { detail: RunDetail }) {
   );
 }
 
-/** The program printed a warning with the reason. */
+/** A step raised, or the program printed a warning with the reason. */
 function Told({ detail }: { detail: RunDetail }) {
   return (
     <>
       <Watched detail={detail} />
       <ul class="message-reasons" data-testid="unseen">
-        {unseen.value.map((text) => (
+        {[...raised.value, ...unseen.value].map((text) => (
           <li key={text}>{text}</li>
         ))}
       </ul>

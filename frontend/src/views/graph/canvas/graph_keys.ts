@@ -28,7 +28,6 @@ export const GRAPH_KEYS: readonly GraphKey[] = [
     each: { '+': 'Zoom in', '-': 'Zoom out' },
     actions: {
       '+': (m) => zoomBy(m, ZOOM),
-      '=': (m) => zoomBy(m, ZOOM),
       '-': (m) => zoomBy(m, 1 / ZOOM),
     },
   },
