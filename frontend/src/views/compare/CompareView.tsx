@@ -5,6 +5,8 @@ import { type Comparison, earlierThan, sameSide, type Unmatched as UnmatchedNode
 import { comparable, compareAgain, comparison, comparisonProgress, stopComparison } from '../../state/compare/comparison';
 import { isOtherSought, otherEntry, otherRunMissing } from '../../state/compare/manual_matches';
 import { compareTwoWorkers, isOtherWorkerSought, otherWorkerMissing, ownWorkerMissing } from '../../state/compare/other_worker';
+import { panelTab } from '../../state/page/choices';
+import { panelOpen } from '../../state/page/preferences';
 import { runDetail, runEntry } from '../../state/runs';
 import { Segmented } from '../kit/Button';
 import { Damage, Failure, Message } from '../kit/Message';
@@ -235,17 +237,37 @@ function FirstDivergence({ first }: { first: NonNullable<Comparison['first']> })
           : {input.distance}
         </p>
       ))}
-      <Line side="A" frame={first.frame} />
+      <Line side="A" frame={first.frame} show={() => [showDifference(entry), showSource()]} />
       <Line side="B" frame={first.frame_b} />
     </div>
   );
 }
 
-function Line({ side, frame }: { side: string; frame: { file: string; line: number; text: string | null } | null }) {
+interface LineProps {
+  side: string;
+  frame: { file: string; line: number; text: string | null } | null;
+  /** Opens the line; only run A is on the page. */
+  show?: () => void;
+}
+
+const showSource = (): void => {
+  panelOpen.value = true;
+  panelTab.value = 'source';
+};
+
+function Line({ side, frame, show }: LineProps) {
   if (frame === null) return null;
+  const place = <code title={visible(frame.file)}>{`${visible(shortFile(frame.file))}:${frame.line}`}</code>;
   return (
     <p class="compare-source">
-      {side}: <code title={visible(frame.file)}>{`${visible(shortFile(frame.file))}:${frame.line}`}</code>{' '}
+      {side}:{' '}
+      {show ? (
+        <button type="button" class="link" title="Show the source" onClick={show} data-testid="divergence-line">
+          {place}
+        </button>
+      ) : (
+        place
+      )}{' '}
       <code>{visible(frame.text ?? '')}</code>
     </p>
   );
