@@ -28,7 +28,7 @@ from .importing import import_source, resolved_source
 from .run_builder import Imported, run_name_of
 from .safe_io import files_below
 
-VERSION = 4  # of what importers make: a new one makes cached imports again
+VERSION = 5  # of what importers make: a new one makes cached imports again
 _DONE = "imported.json"
 _UNUSED = 30 * 86_400.0  # s after which an unused import is removed: it may be large
 _HALF_DONE = 60.0  # s between making one and putting it in place, at most

@@ -208,8 +208,7 @@ def _print_import(path: Path, cached: CachedImport) -> None:
     how = "imported into the cache" if cached.fresh else "unchanged; read from the cache"
     title = title_of(found.format)
     print(escaped(f"{shown_path(path)}: {title}, {how} ({what})."), file=sys.stderr)
-    if cached.fresh:
-        print_notes(found.notes)
+    print_notes(found.notes)  # from the cache, too: what was skipped is missing in every answer
 
 
 def print_notes(notes: list[str]) -> None:

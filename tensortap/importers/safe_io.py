@@ -18,6 +18,7 @@ from typing import IO, Any, BinaryIO
 
 from tensortap.core.text import bytes_text
 from tensortap.storage.links import links_are_followed
+from tensortap.storage.zip_archive import check_member_count, claimed_directory
 
 from .errors import RefusedError
 
@@ -262,7 +263,9 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
     """
     with open_file(path) as file:
         try:
+            count, _ = claimed_directory(file, file_size(file))
             archive = zipfile.ZipFile(file)
+            check_member_count(archive, count)
         except (*ZIP_ERRORS, OSError) as error:
             raise RefusedError(f"{path.name} is not a zip archive, or is damaged: {error}") from error
         with archive:

@@ -12,7 +12,7 @@ import zipfile
 from dataclasses import dataclass
 from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import IO, BinaryIO, cast
 
 from tensortap.core.errors import DamagedError
 
@@ -56,8 +56,9 @@ class Archive:
         try:
             raw, size = open_plain(path, follow=True)
             with raw, BufferedReader(cast(RawIOBase, raw), _READ_BYTES) as file:
-                _check_directory(file, size)
+                count = _check_directory(file, size)
                 with zipfile.ZipFile(file) as archive:
+                    check_member_count(archive, count)
                     for info in archive.infolist():
                         self._add(info, size)
         except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError, EOFError) as error:
@@ -129,19 +130,39 @@ def _is_plain(part: str) -> bool:
     return part not in ("", ".", "..") and not any(c in part for c in "\\:\0")
 
 
-def _check_directory(file: BinaryIO, size: int) -> None:
-    """Limits what `zipfile` will read and store, based on the sizes that the end of the file claims."""
+def _check_directory(file: BinaryIO, size: int) -> int:
+    """Limits what `zipfile` will read and store, based on the sizes that the end of the file claims; returns
+    the number of members."""
+    count, length = claimed_directory(file, size)
+    if count > MAX_MEMBERS or length > MAX_DIRECTORY:
+        raise ValueError(f"it claims {count} members")
+    return count
+
+
+def claimed_directory(file: IO[bytes], size: int) -> tuple[int, int]:
+    """(members, bytes) of the central directory, as the end of a zip file of `size` bytes claims.
+
+    Raises:
+        ValueError: there is no such end.
+    """
     file.seek(max(0, size - _END))
     tail = file.read(_END)
     at = tail.rfind(b"PK\x05\x06")
-    if at < 0:
+    if at < 0 or at + 22 > len(tail):
         raise ValueError("it has no central directory; if it was truncated, copy it again")
     count, length = struct.unpack_from("<HI", tail, at + 10)
     wide = tail.rfind(b"PK\x06\x06", 0, at)
-    if wide >= 0:
+    if wide >= 0 and tail[max(0, at - 20) : at].startswith(b"PK\x06\x07"):
         count, length = struct.unpack_from("<QQ", tail, wide + 32)
-    if count > MAX_MEMBERS or length > MAX_DIRECTORY:
-        raise ValueError(f"it claims {count} members")
+    return count, length
+
+
+def check_member_count(archive: zipfile.ZipFile, claimed: int) -> None:
+    """Raises ValueError: the central directory lists more or fewer members than the end of the file claims,
+    which `zipfile` does not notice."""
+    found = len(archive.infolist())
+    if claimed not in (found, found & 0xFFFF):  # large archives of old programs have the lower 16 bits
+        raise ValueError(f"its central directory lists {found} members, and claims {claimed}")
 
 
 _Key = tuple[str, int, int, int]

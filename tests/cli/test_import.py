@@ -179,3 +179,18 @@ def test_one_of_several_imported_runs_is_named_so_that_it_opens(
     assert status == 1
     first = err.split("Pass one of them: ")[1].split(", ")[0]
     assert run("nan", first.strip())[0] == 0
+
+
+def test_what_was_skipped_is_reported_from_the_cache_too(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORTAP_CACHE", str(tmp_path / "cache"))
+    source = tmp_path / "some"
+    source.mkdir()
+    np.save(source / "a.npy", np.ones(3))
+    np.save(source / "b.npy", np.ones(4))
+    (source / "b.npy").write_bytes((source / "b.npy").read_bytes()[:-5])
+    first, again = run("show", source)[2], run("nan", source)[2]
+    assert "imported into the cache" in first and "read from the cache" in again
+    for err in (first, again):
+        assert "Skipped: b: b.npy is truncated" in err

@@ -275,3 +275,50 @@ def test_sound_safetensors_have_no_note(tmp_path: Path) -> None:
     plain = write_safetensors(tmp_path / "w.safetensors", {"__metadata__": {"format": "tf"}, **header}, 16)
 
     assert notes(import_source(plain, tmp_path / "logs")) == []
+
+
+def _notes(source: Path, logs: Path) -> str:
+    return " ".join(import_source(source, logs).notes)
+
+
+def test_bytes_that_no_array_has_are_reported(tmp_path: Path) -> None:
+    """GIVEN an array with too many bytes for its shape WHEN it is imported THEN that is said, also in a
+    folder and an archive; NumPy reads it without a word."""
+    whole = npy_header((6,), "<f8") + np.arange(6.0).tobytes()
+    short = npy_header((5,), "<f8") + np.arange(6.0).tobytes()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.npy").write_bytes(whole)
+    assert _notes(folder / "a.npy", tmp_path / "sound") == ""
+    (folder / "a.npy").write_bytes(short)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("a.npy", short)
+    for number, source in enumerate((folder / "a.npy", folder, tmp_path / "a.npz")):
+        assert _notes(source, tmp_path / f"logs-{number}") == "a.npy has 8 B after its array."
+
+
+def test_arrays_of_an_npz_with_one_name_are_reported(tmp_path: Path) -> None:
+    array = npy_header((2,), "<f8") + np.arange(2.0).tobytes()
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("a.npy", array)
+        archive.writestr("a", array)
+    assert _notes(tmp_path / "a.npz", tmp_path / "logs") == "a.npz has 2 arrays named 'a'."
+
+
+def test_an_array_that_the_list_of_an_npz_has_lost_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    np.savez(path, a=np.ones(2), b=np.ones(3))
+    data = bytearray(path.read_bytes())
+    end = data.rindex(b"PK\5\6")
+    data[end + 10 : end + 12] = struct.pack("<H", 3)
+    path.write_bytes(data)
+    with pytest.raises(RefusedError, match="lists 2 members, and claims 3"):
+        import_source(path, tmp_path / "logs")
+
+
+def test_a_tensor_named_like_a_gap_is_imported(tmp_path: Path) -> None:
+    entry = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+    header = json.dumps({"__pad__scale": entry}).encode()
+    source = tmp_path / "a.safetensors"
+    source.write_bytes(struct.pack("<Q", len(header)) + header + bytes(8))
+    assert import_source(source, tmp_path / "logs").snapshots == 1

@@ -171,6 +171,18 @@ def test_a_member_whose_own_header_is_longer_than_it_may_be(tmp_path):
         open_file(path / "a")
 
 
+def test_a_member_that_the_list_has_lost_is_reported(tmp_path):
+    """`zipfile` reads the list without it, so that the file would just be missing."""
+    path = made([("a", b"y"), ("b", b"z")], tmp_path / "x.zip")
+    data = path.read_bytes()
+    first, last, end = data.index(b"PK\1\2"), data.rindex(b"PK\1\2"), data.index(b"PK\5\6")
+    shorter = bytearray(data[end:])
+    shorter[12:16] = struct.pack("<I", end - last)  # bytes of the list
+    path.write_bytes(data[:first] + data[last:end] + shorter)
+    with pytest.raises(DamagedError, match="lists 1 members, and claims 2"):
+        Archive(path)
+
+
 def test_a_list_of_members_that_is_too_long_is_not_read(tmp_path, monkeypatch):
     path = made([(f"{i}", "x") for i in range(10)], tmp_path / "x.zip")
     monkeypatch.setattr(archives, "MAX_MEMBERS", 5)

@@ -85,7 +85,7 @@ def read(path: Path, builder: RunBuilder) -> None:
             for file in arrays:
                 name, step = name_and_step(file.relative_to(path))
                 out.progress(name)
-                write_arrays(out, (StoredArray(name, a.load) for a in npy.npy_arrays(file)), step)
+                write_arrays(out, (StoredArray(name, a.load, a.note) for a in npy.npy_arrays(file)), step)
     alone = len(series) == 1 and not arrays
     for name, files in series.items():
         with builder.writer("" if alone else name) as out:

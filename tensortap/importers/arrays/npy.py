@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 from zipfile import ZipInfo
@@ -15,6 +17,7 @@ from zipfile import ZipInfo
 import numpy as np
 
 from tensortap.core.dtypes import Array
+from tensortap.core.text import bytes_text
 
 from ..errors import RefusedError
 from ..run_builder import check_array_size
@@ -39,7 +42,9 @@ def is_npz(path: Path) -> bool:
 
 def npy_arrays(path: Path) -> Iterator[StoredArray]:
     """The only array of a `.npy` file, named after the file."""
-    yield StoredArray(path.name.removesuffix(".npy"), lambda: _read_file(path))
+    with open_file(path) as file:
+        note = _note_on_rest(file, file_size(file), path.name)
+    yield StoredArray(path.name.removesuffix(".npy"), lambda: _read_file(path), note)
 
 
 def npz_arrays(path: Path) -> Iterator[StoredArray]:
@@ -50,6 +55,7 @@ def npz_arrays(path: Path) -> Iterator[StoredArray]:
     """
     with open_zip(path) as archive:
         budget = UnpackBudget()
+        names = Counter(_array_name(member) for member in archive.infolist())
         for member in archive.infolist():
 
             def load(member: ZipInfo = member) -> Array:  # not its name: several may have the same
@@ -59,7 +65,27 @@ def npz_arrays(path: Path) -> Iterator[StoredArray]:
                 except ZIP_ERRORS as error:
                     raise RefusedError(f"It cannot be unpacked: {str(error)[:200]}") from error
 
-            yield StoredArray(member.filename.removesuffix(".npy"), load)
+            notes = []
+            if count := names.pop(_array_name(member), 1) - 1:
+                notes.append(f"{path.name} has {count + 1} arrays named {_array_name(member)[:200]!r}.")
+            with suppress(*ZIP_ERRORS), archive.open(member) as file:
+                notes.append(_note_on_rest(file, member.file_size, member.filename))
+            yield StoredArray(_array_name(member), load, " ".join(filter(None, notes)))
+
+
+def _array_name(member: ZipInfo) -> str:
+    return member.filename.removesuffix(".npy")
+
+
+def _note_on_rest(file: Any, available: int, what: str) -> str:
+    """A sentence about bytes after the array, of which NumPy reads none; empty if there are none, or if the
+    array is refused."""
+    try:
+        shape, _, dtype = _header(file, what)
+        rest = available - file.tell() - check_array_size(shape, dtype.itemsize, what)
+    except RefusedError:
+        return ""
+    return f"{what} has {bytes_text(rest)} after its array." if rest > 0 else ""
 
 
 def _read_file(path: Path) -> Array:

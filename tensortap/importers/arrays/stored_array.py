@@ -30,7 +30,7 @@ _SHARD = re.compile(r"-\d+-of-\d+\Z")
 @dataclass(frozen=True, slots=True)
 class StoredArray:
     """An array of a file; `load` reads it, and raises RefusedError if it is damaged or not an array. `note`:
-    a sentence about the file, only on its first array."""
+    a sentence about it, or about the file on its first array."""
 
     name: str
     load: Callable[[], Array]
