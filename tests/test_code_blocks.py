@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from documents import DOCUMENTS, OUTSIDE, Block, blocks
 
 TESTS = Path(__file__).parent
@@ -37,9 +41,11 @@ NO_CODE = {  # (document, how the block begins): Slurm, a layout, an address, fi
     ("page.md", "#run="),
     ("store.md", " " * 40 + "1  "),
 }
-# Lines of a shell: `tensortap …` is run by the two test_documented_commands.py, `curl` by
-# test_documented_code.py. The targets of make are looked up here. The others need another machine, an engine
-# or a terminal.
+# Lines of a shell. `tensortap …` is run by the two test_documented_commands.py, `curl` by
+# test_documented_code.py, train.py and fixed.py by test_tutorial.py, pdb by replay/test_script.py.
+# Not run: `pip` (needs a network), `docker` (an engine), `kubectl` (a cluster), `ssh` (another machine) and
+# `make` (it sets up a checkout). A shell parses them below, and what they name must exist. What the image and
+# the manifests run is tested in tests/docker; no installed package has a schema of Kubernetes.
 SHELL = r"tensortap |make\b|docker (run|compose|build) |kubectl "
 SHELL += r"|ssh |curl |python (-[mc]|train\.py|fixed\.py)|export |echo "
 BLOCKS = [block for document in DOCUMENTS for block in blocks(document)]
@@ -92,3 +98,34 @@ def test_the_targets_of_make_are_there() -> None:
     ]
     assert len(lines) >= 3
     assert {line.split()[1] for line in lines} <= targets
+
+
+def test_a_shell_can_parse_its_lines() -> None:
+    lines = [line for block in BLOCKS for line in block.text.splitlines() if re.match(SHELL, line)]
+    assert len(lines) > 100
+    for line in lines:
+        if not line.startswith("tensortap "):  # their tests split words like a shell; some end in a note
+            subprocess.run(["sh", "-n"], input=line, text=True, check=True)
+
+
+def test_files_and_objects_that_lines_name_are_there() -> None:
+    text = "\n".join(block.text for block in BLOCKS)
+    files = re.findall(r"--file(?:name)? (\S+)", text)
+    assert len(files) >= 5
+    assert [file for file in files if not (TESTS.parent / file).is_file()] == []
+    documents = (TESTS.parent / "docker").glob("kubernetes-*.yaml")
+    objects = [each for path in documents for each in yaml.safe_load_all(path.read_text(encoding="utf-8"))]
+    services = {each["metadata"]["name"] for each in objects if each["kind"] == "Service"}
+    named = set(re.findall(r"kubectl \S+ service/(\S+)", text))
+    assert named and named <= services
+    secrets = set(re.findall(r"'secretKeyRef': (\{[^}]*\})", str(objects)))
+    assert {frozenset(ast.literal_eval(each).values()) for each in secrets} == {
+        frozenset(found) for found in re.findall(r"create secret generic (\S+) --from-literal=(\w+)=", text)
+    }
+
+
+def test_extras_that_are_installed_are_declared() -> None:
+    project = tomllib.loads((TESTS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    text = "".join(path.read_text(encoding="utf-8") for path in DOCUMENTS.values())
+    named = {extra for found in re.findall(r"tensortap\[([a-z,]+)\]", text) for extra in found.split(",")}
+    assert {"tensorflow", "demo", "dask", "remote"} <= named <= project["optional-dependencies"].keys()

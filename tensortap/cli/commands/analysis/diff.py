@@ -25,7 +25,7 @@ HELP = (
 EXAMPLE = """tensortap diff logs/float32 logs/bfloat16
          tensortap diff logs/before logs/after --step 3 --html report.html
          tensortap diff logs/digits --step 10 --step-b 20
-         tensortap diff logs/parallel --worker host-1 --worker-b host-2
+         tensortap diff logs/parallel --worker gpu1-4711-5d0c9a2e --worker-b gpu2-4688-17f03b64
          tensortap diff logs/old logs/new --match old/MatMul=new/MatMul --save-matches pairs.json
 exit status: 0 equal within rounding, 1 different (or nothing to compare), 2 wrong usage"""
 SORTS = "order, verdict, tensor, or a metric: max_abs, relative, rmse, cosine, sqnr, max_ulp, kl, …"
@@ -127,7 +127,7 @@ def _compare(arguments: argparse.Namespace) -> tuple[Comparison, list[str]]:
     if run_a is run_b and a == b:
         raise argparse.ArgumentError(
             None,
-            "A run equals itself: pass a second run, --step N --step-b M, or --worker-b.",
+            "A and B are the same: pass a second run, --step N --step-b M, or --worker-b.",
         )
     manual_pairs = dict(arguments.match)
     try:
