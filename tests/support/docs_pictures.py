@@ -80,6 +80,7 @@ RELU = "tensor=digits_1/conv2_1/Relu:0"
 LOG = "tensor=compile_loss/cross_entropy/Log:0"
 SUB = "tensor=net_1/normalise_1/sub:0"
 ORIGIN_BLOCK, ORIGIN_STEP, BLOCKS, STEPS = 7, 41, 12, 60
+RANKS, DRIFTING, STOPPED = 16, 11, 5
 
 PICTURES: dict[str, Picture] = {
     # README and tutorial
@@ -150,6 +151,9 @@ PICTURES: dict[str, Picture] = {
     "history": Picture("digits", f"view=graph&step=100&{RELU}&panel=history", "history"),
     "histograms": Picture("digits", f"view=graph&{RELU}&panel=histogram", "histogram", dark=True),
     "value": Picture("digits", f"view=graph&step=100&{RELU}&panel=value&enlarged=1", "value"),
+    "workers": Picture(
+        "job", f"view=graph&step={STEPS - 1}&tensor=dense/kernel:0&panel=workers", "worker-strip"
+    ),
     # The hunts
     "hunt_nan": Picture("reader", "view=problems", "origin-card", panel=False, size=(1000, 700)),
     "hunt_dead": Picture(
@@ -214,7 +218,7 @@ def take(browser: Browser, site: Site, picture: Picture, folder: Path) -> bytes:
 
 
 def train(folder: Path) -> None:
-    """The demo's runs, the tutorial's, those of docs/hunts.md, and a made-up transformer, all in `logs`."""
+    """Writes to `logs` the runs of demo, tutorial and docs/hunts.md, a made-up transformer and job."""
     run = [sys.executable, "-m", "tensortap", "demo", "--no-serve", "--steps", "200", "--logdir", "logs"]
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "TF_CPP_MIN_LOG_LEVEL": "3"}
 
@@ -237,6 +241,7 @@ def train(folder: Path) -> None:
     for made in (folder / "found" / "logs").iterdir():
         made.rename(folder / "logs" / made.name)
     write_tower(folder / "logs")
+    write_job(folder / "logs")
 
 
 PARTS = {
@@ -272,6 +277,33 @@ def write_tower(logdir: Path) -> None:
                 growth = 1 + step / STEPS * (1 + 6 * np.exp(-(((i - origin) / 25) ** 2)))
                 value = np.nan if bad else 3 * growth * (1 + i / len(nodes))
                 writer.log(f"{node.name}:0", np.array([value, 1], np.float32), step=step, graph=graph)
+
+
+def write_job(logdir: Path) -> None:
+    """Ranks that fit one linear model with gradients of all; one misses a gradient at ORIGIN_STEP - 10, one
+    stops after ORIGIN_STEP."""
+    random = np.random.default_rng(0)
+    truth, marks = (
+        random.normal(size=(64, 8)),
+        {"tensortap.kind": "weight", "tensortap.variable": "dense/kernel"},
+    )
+    nodes = [Node("dense/kernel", "ReadVariableOp", attributes=marks)]
+    nodes.append(Node("dense/MatMul", "MatMul", ["dense/kernel:0"]))
+    kernels = [np.zeros((64, 8), np.float32) for _ in range(RANKS)]
+    writers = [DumpWriter(logdir, run="job", rank=rank) for rank in range(RANKS)]
+    graphs = [writer.graph(Graph("train_step", nodes)) for writer in writers]
+    for step in range(STEPS):
+        x = random.normal(size=(RANKS, 32, 64))
+        gradient = np.mean([batch.T @ (batch @ (kernels[0] - truth)) / 32 for batch in x], axis=0)
+        for rank, (writer, graph) in enumerate(zip(writers, graphs, strict=True)):
+            if rank == STOPPED and step > ORIGIN_STEP:
+                continue
+            writer.log("dense/kernel:0", kernels[rank], step=step, graph=graph)
+            writer.log("dense/MatMul:0", x[rank] @ kernels[rank], step=step, graph=graph)
+            if (rank, step) != (DRIFTING, ORIGIN_STEP - 10):
+                kernels[rank] -= (0.05 * gradient).astype(np.float32)
+    for writer in writers:
+        writer.close()
 
 
 def main() -> None:
