@@ -96,7 +96,7 @@ def _captured_steps_text(run: RunIndex) -> str:
     if len(steps) == 1:
         text = f"Only step {first} was captured."
     elif last - first + 1 == len(steps):
-        text = f"Only steps {first} to {last} were captured."
+        text = f"Steps {first} to {last} were captured."
     else:
         text = f"Only {len(steps):,} steps between {first} and {last} were captured."
     captured = set(steps)
