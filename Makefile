@@ -1,5 +1,5 @@
 # `make` lists the targets. Everything is set up inside this checkout: .venv, .tools, frontend/node_modules, server/static.
-# PYTHON=… chooses the interpreter; LOCKED=1 installs the versions of .ci/locks; DEMO_ARGS=…, PYTEST_ARGS=…, BENCH=… are handed on.
+# PYTHON=… chooses the interpreter; LOCKED=1 installs the versions of .ci/locks; DEMO_ARGS=…, PYTEST_ARGS=… and BENCH=… go to these programs.
 
 PYTHON ?= $(shell .ci/python)
 PY := .venv/bin/python

@@ -47,7 +47,9 @@ def open_logdir(path: str | os.PathLike[str]) -> Log:
     """
     place = path_of(path)
     if not is_folder(place):
-        raise NotARunError(f"No directory {shown_path(place)!r}.", "Pass a log directory or a run in it.")
+        raise NotARunError(
+            f"There is no directory {shown_path(place)!r}.", "Pass a log directory or a run in it."
+        )
     log = LogIndex(place)
     log.refresh()
     return Log(log)

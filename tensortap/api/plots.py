@@ -46,7 +46,7 @@ def statistics_figure(columns: dict[str, Array], names: Sequence[str], title: st
     shown = names or ("min", "max", "mean", "std")
     missing = [name for name in ("step", *shown) if name not in columns]
     if missing:
-        raise NotFoundError(f"No column {missing[0]!r}.", f"There are: {', '.join(columns)}.")
+        raise NotFoundError(f"No column {missing[0]!r}.", f"Use one of {', '.join(columns)}.")
     _check_drawable(columns, shown, title)
     made = figure(title, "step", ", ".join(names) or "mean, mean ± std, min … max")
     step = columns["step"]

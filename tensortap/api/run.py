@@ -336,7 +336,7 @@ def check_filters_of(filters: Mapping[str, object]) -> None:
     known = sorted(_PYTHON_NAMES.get(field.name, field.name) for field in fields(Filters))
     for name, value in filters.items():
         if name not in known:
-            hint = did_you_mean(name, known, f"There are: {', '.join(known)}.")
+            hint = did_you_mean(name, known, f"Use one of {', '.join(known)}.")
             if name in _PYTHON_NAMES:
                 hint = f"Use {_PYTHON_NAMES[name]}=…, e.g. find('relu', step='3:10')."
             raise SelectionError(f"Unknown filter {name!r:.80}.", hint)

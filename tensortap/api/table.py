@@ -71,7 +71,7 @@ class Table:
         if not isinstance(key, str):
             return self._row(range(len(self))[key])
         if key not in self._columns:
-            hint = did_you_mean(key, self._columns, f"There are: {', '.join(self.columns)}.")
+            hint = did_you_mean(key, self._columns, f"Use one of {', '.join(self.columns)}.")
             raise NotFoundError(f"No column {key!r}.", hint)
         return self._columns[key]
 

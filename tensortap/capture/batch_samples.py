@@ -46,7 +46,7 @@ class BatchSamples:
             WatchError: neither ids nor files are given, or one is not a list.
         """
         if ids is None and files is None:
-            raise WatchError("batch() needs an argument.", "Give ids=, files=, or both.")
+            raise WatchError("batch() needs an argument.", "Pass ids=, files=, or both.")
         noted = SampleIds(*(None if each is None else _as_list(each) for each in (ids, files)))
         before = self._take_note()
         if before is not None:
@@ -83,7 +83,7 @@ class BatchSamples:
     def trace(self, dataset: Any, ids: Choose | None, files: Choose | None, feed: Choose | None) -> Any:
         """See `Tap.trace_batches`."""
         if ids is None and files is None:
-            raise WatchError("trace_batches() has nothing to record.", "Give ids=, files=, or both.")
+            raise WatchError("trace_batches() has nothing to record.", "Pass ids=, files=, or both.")
         if not isinstance(dataset, tf.data.Dataset):
             raise WatchError(
                 f"{type(dataset).__name__} is not a tf.data.Dataset.", "Use tap.batch(…) in a loop."

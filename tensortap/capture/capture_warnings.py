@@ -92,8 +92,8 @@ class CaptureWarnings:
         self.warn(
             f"compiled {function}",
             f"{counted(len(candidates), 'selected tensor')} inside functions that XLA compiles "
-            f"({', '.join(functions[:3])}) cannot be captured: in-graph taps would change the last bits, "
-            f"and a shadow copy is not possible: {why}",
+            f"({', '.join(functions[:3])}) cannot be captured: in-graph taps would change the last bits "
+            f"of the results, and a shadow copy is not possible: {why}",
             "To capture them, set jit_compile=False.",
             functions=functions,
         )
@@ -158,7 +158,7 @@ class CaptureWarnings:
             "disturbing",
             f"{counted(len(candidates), 'selected tensor')} of a loop cannot be captured in-graph "
             f"({candidates[0].node}): TensorFlow would sum loop variables in another order, which "
-            "changes the last bits of the training",
+            "changes the last bits of the results",
             "Use Tap(exact=True) to capture them.",
         )
 
@@ -173,8 +173,8 @@ class CaptureWarnings:
         node = tensor.candidate.node
         self._say(
             "visits",
-            f"{node} runs more than {visits} times in a step. Captured are its first, last and "
-            f"every k-th iteration (at most {visits}), and the first with NaN or Inf. Use "
+            f"{node} runs more than {visits} times in a step. Its first, last and "
+            f"every k-th iteration (at most {visits}), and the first with NaN or Inf, are captured. Use "
             "Watch(visits=None) for all, or Watch(visits=…) to set the limit.",
         )
 

@@ -296,7 +296,7 @@ class Tap:
         self._check_open()
         self._state.hold_call_hook()
         if number is not None and (not isinstance(number, Integral) or not 0 <= number < 1 << 63):
-            raise WatchError(f"step {number!r} is not possible.", "Steps are integers from 0 to 2^63 - 1.")
+            raise WatchError(f"step {number!r} is not valid.", "Steps are integers from 0 to 2^63 - 1.")
         with self._steps.step(number) as step:
             yield step.numbers.start
 

@@ -38,7 +38,7 @@ def run_directory(path: Any) -> Path:
     """
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str) or not os.fspath(path):
         raise WatchError(
-            f"Tap({path!r}) does not name a run.", "Give the directory of the run: Tap('logs/first')."
+            f"Tap({path!r}) does not name a run.", "Pass the directory of the run: Tap('logs/first')."
         )
     try:
         return target_run(path) if is_address(os.fspath(path)) else Path(path).absolute()

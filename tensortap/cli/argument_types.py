@@ -162,7 +162,7 @@ def only_step(tensor: str, text: str | None) -> int | None:
     if text is not None and ":" in text:
         raise SelectionError(
             f"{tensor!r} can be shown at one step only, not at {text!r}.",
-            "Name one; 'tensortap show RUN --match REGEX --step 3:10' lists the snapshots of several.",
+            "Pass one step; 'tensortap show RUN --match REGEX --step 3:10' lists snapshots of several steps.",
         )
     return None if text is None else int(text)
 

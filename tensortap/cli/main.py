@@ -132,8 +132,8 @@ def dispatch(arguments: Sequence[str]) -> int:
     except TensortapError as error:
         return _failed(error.message, error.hint)
     except FileExistsError as error:
-        found = error.filename or "such a file"
-        return _failed(f"There is {found} already.", "Choose another name, or remove it.")
+        found = error.filename or "The file"
+        return _failed(f"{found} already exists.", "Choose another name, or remove it.")
     except OSError as error:
         return _failed(f"{error.strerror or error}: {error.filename or 'system error'}.", "")
     except KeyboardInterrupt:

@@ -111,7 +111,7 @@ class StepperShell(cmd.Cmd):
         return escaped(f"(step {where}) ")
 
     def default(self, line: str) -> None:
-        raise SelectionError(f"There is no command {line.split()[0][:40]!r}.", "Type 'help'.")
+        raise SelectionError(f"Unknown command {line.split()[0][:40]!r}.", "Type 'help'.")
 
     def emptyline(self) -> bool:
         return False
@@ -215,7 +215,7 @@ class StepperShell(cmd.Cmd):
 
     def do_undo(self, arg: str) -> None:
         change = self._session.what_ifs.undo()
-        self._out.print(cell(f"no longer {change.tensor} = {change.expression}"))
+        self._out.print(cell(f"undone: {change.tensor} = {change.expression}"))
         self._print_changes()
 
     def do_redo(self, arg: str) -> None:

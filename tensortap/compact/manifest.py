@@ -177,7 +177,7 @@ def _manifest_of(record: dict[str, Any], path: Path) -> Manifest:
     version = record.get("version")
     if record.get("format") == _FORMAT and isinstance(version, int) and version > VERSION:
         raise FormatVersionError(
-            f"{shown_path(path)} is of version {version}; this tensortap reads version {VERSION}.",
+            f"{shown_path(path)} has version {version}; this tensortap reads version {VERSION}.",
             "Upgrade with: pip install --upgrade tensortap",
         )
     try:

@@ -269,5 +269,5 @@ def _run_dir(argument: Record) -> Path:
     run_dir = Path(argument["run"])
     if not (run_dir / FOLDER).is_dir():
         hint = "All workers of the cluster need the run at the same path on a shared disk."
-        raise NotARunError(f"This worker does not see {shown_path(run_dir / FOLDER)}.", hint)
+        raise NotARunError(f"This worker cannot access {shown_path(run_dir / FOLDER)}.", hint)
     return run_dir

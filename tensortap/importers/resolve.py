@@ -53,12 +53,12 @@ def _check_no_other_file(path: Path) -> None:
     from .registry import IMPORTERS
 
     if path.suffix == ".pbtxt":
-        hint = "Text graphs are not supported: write it with tf.io.write_graph(…, as_text=False)."
+        hint = "Text graphs are not supported: write the graph with tf.io.write_graph(…, as_text=False)."
     elif _is_packed(path):
         hint = "It is an archive: unpack it, and pass the folder or file."
     else:
         known = ", ".join(form.title for form in IMPORTERS)
-        hint = f"Supported are a log directory, a run in it, a .tap.zip of runs, {known}."
+        hint = f"Supported formats: a log directory, a run in it, a .tap.zip of runs, {known}."
     raise NotARunError(f"{shown_path(path)!r} has an unknown format.", hint)
 
 

@@ -75,7 +75,7 @@ class RunBuilder:
         self.place = logdir / run
         if self.place.exists():
             raise InvalidNameError(
-                f"{str(self.place)!r} exists already.", "Choose a name with --run, or remove the run."
+                f"{str(self.place)!r} already exists.", "Choose a name with --run, or remove the run."
             )
         self._hidden = logdir / f".importing-{uuid.uuid4().hex[:12]}"
         self.imported = Imported(format)
@@ -109,7 +109,7 @@ class RunBuilder:
         room = MAX_RUN_DEPTH - 1 - self.run.count("/")
         if not room:
             raise InvalidNameError(
-                f"The source has several runs, and {self.run[:120]!r} has {MAX_RUN_DEPTH} folders already.",
+                f"The source has several runs, and {self.run[:120]!r} already has {MAX_RUN_DEPTH} folders.",
                 "Use --run to choose a name with fewer folders.",
             )
         plain = name = f"{self.run}/{run_name_of(below, room)}"

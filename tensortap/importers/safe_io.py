@@ -157,7 +157,7 @@ def read_whole(path: Path, limit: int) -> bytes:
     with open_file(path) as file:
         size = file_size(file)
         if size > limit:
-            raise RefusedError(f"{path.name} has {size:,} bytes; the limit is {limit:,}.")
+            raise RefusedError(f"{path.name} is {size:,} bytes; the limit is {limit:,}.")
         return file.read(size)
 
 
@@ -169,7 +169,7 @@ def read_range(file: BinaryIO, offset: int, length: int, what: str) -> bytes:
     """
     size = file_size(file)
     if offset < 0 or length < 0 or offset + length > size:
-        raise RefusedError(f"{what} should be at {offset:,}+{length:,}; the file has {size:,} bytes.")
+        raise RefusedError(f"{what} should be at {offset:,}+{length:,}; the file is {size:,} bytes.")
     file.seek(offset)
     data = file.read(length)
     if len(data) != length:

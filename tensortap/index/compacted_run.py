@@ -235,7 +235,7 @@ class CompactedRun:
 
     def _check_workers(self, table: pa.Table, name: str) -> None:
         if not set(pc.unique(table.column(name)).to_pylist()) <= self.workers.keys():
-            raise DamagedError("A row has a worker that is not in the manifest.")
+            raise DamagedError("A row names a worker that is not in the manifest.")
 
     def _note_damage(self, part: CompactedPart, error: Exception) -> None:
         self._damaged[part.first] = f"The steps {part.first} to {part.last} cannot be read: {error}"

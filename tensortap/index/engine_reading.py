@@ -55,7 +55,7 @@ class EngineReading:
         it has their rows.
 
         Raises:
-            TensortapError: a task failed, or does not see the run.
+            TensortapError: a task failed, or cannot access the run.
         """
         tasks = [{**_where(run_dir), "workers": group} for group in _groups(run_dir, workers)]
         for answer in self._answers(run_dir, read_workers, tasks):
@@ -197,6 +197,6 @@ def _run_dir(argument: Record) -> Path:
         follow_links()
     run_dir = path_of(argument["run"])
     if not is_folder(run_dir):
-        hint = "All workers of a cluster need the same path: a shared disk, mounted alike, or an address."
-        raise NotARunError(f"This worker does not see {shown_path(run_dir)}.", hint)
+        hint = "All workers of a cluster need the run at the same path, on a shared disk or at an address."
+        raise NotARunError(f"This worker cannot access {shown_path(run_dir)}.", hint)
     return run_dir

@@ -88,7 +88,7 @@ def _parse_part(part: str) -> Item:
     if len(bounds) > 3:
         raise SelectionError(f"{part!r} has more than two colons.", _HINT)
     if len(bounds) == 3 and bounds[2] == 0:
-        raise SelectionError(f"The step of {part!r} is zero.", "Steps are positive or negative.")
+        raise SelectionError(f"The step of {part!r} is zero.", "Use a positive or negative step.")
     return slice(*bounds)
 
 
@@ -109,7 +109,7 @@ def _check_item(item: object) -> Item:
         bounds = (None if b is None else _as_index(b) for b in (item.start, item.stop, item.step))
         checked = slice(*bounds)
         if checked.step == 0:
-            raise SelectionError("The step of a slice is zero.", "Steps are positive or negative.")
+            raise SelectionError("The step of a slice is zero.", "Use a positive or negative step.")
         return checked
     return _as_index(item)
 

@@ -137,8 +137,8 @@ def check_limit(size: int, limit: int | None, whole: int) -> None:
     """
     if limit is not None and size > limit:
         raise LimitError(
-            f"The slice has {size} bytes, more than the limit of {limit}.",
-            f"The whole value has {whole} bytes; select a part, such as '0,:,10:20' or '::4'.",
+            f"The slice is {size} bytes; the limit is {limit}.",
+            f"The whole value is {whole} bytes; select a part, such as '0,:,10:20' or '::4'.",
         )
 
 

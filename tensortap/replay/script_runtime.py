@@ -67,5 +67,5 @@ def _distance(here: Array | None, there: Array | None) -> str:
         return ""
     distance = ulp_of_largest(here, there)
     if distance is None:
-        return ": other numbers are NaN or infinite"
+        return ": NaN or infinity in other elements"
     return f": by up to {distance:,} ULP of its largest value"

@@ -58,7 +58,7 @@ class DaskEngine:
                 advance(len(answers), total)
         except distributed.KilledWorker as error:
             hint = "There may be too little memory: give each worker 2 GB or more."
-            raise TensortapError("A task's process ended at every attempt.", hint) from error
+            raise TensortapError("A task's process died at every attempt.", hint) from error
         finally:
             self._client.cancel([future for future in futures if not future.done()])
         return [answers[future.key] for future in futures]

@@ -70,7 +70,7 @@ class LocalEngine:
             except ChildEndedError as error:
                 if attempt == ATTEMPTS or cancellation.cancelled:
                     hint = "There may be too little memory: use fewer processes (--processes)."
-                    raise TensortapError(f"A task's process ended {attempt} times: {error}.", hint) from error
+                    raise TensortapError(f"A task's process died {attempt} times: {error}.", hint) from error
             except ChildFailedError as error:
                 raise TensortapError(f"A task failed with {error}.") from error
             else:

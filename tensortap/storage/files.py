@@ -187,7 +187,7 @@ def read_json(path: Path, limit: int = MAX_JSON) -> dict[str, Any]:
     """
     with FileReader(path) as file:
         if file.size > limit:
-            raise DamagedError(f"{path.name} has {file.size} bytes; the limit is {limit}.")
+            raise DamagedError(f"{path.name} is {file.size} bytes; the limit is {limit}.")
         if file.size == 0:
             raise DamagedError(f"{path.name} is empty.")
         data = file.read(0, file.size)

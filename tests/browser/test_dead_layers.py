@@ -56,7 +56,7 @@ def test_rules_of_a_file_hold_on_the_page_and_are_read_again(tap: TapPage, dead_
     page = tap.page.get_by_test_id("problems-page")
     large = page.locator("[data-rule=LargeWeights]")
     expect(large).to_have_attribute("data-severity", "high")
-    expect(page).to_contain_text("as mine.toml says")
+    expect(page).to_contain_text("with mine.toml")
     rules = dead_site.logdir.parent / "mine.toml"
     rules.write_text("[LargeWeights\n")
     try:

@@ -42,7 +42,9 @@ def test_the_first_lines_say_what_and_where(run: Run, two: Path) -> None:
     lines = out.splitlines()
     assert status == 1
     assert lines[0] == "A = a, step 1; B = b, step 1"
-    assert lines[1] == "They differ: 2 of 3 tensors (1 equal, 0 within rounding). The previous step agrees."
+    assert (
+        lines[1] == "A and B differ: 2 of 3 tensors (1 equal, 0 within rounding). The previous step agrees."
+    )
     assert lines[2] == "First divergence: Exp:0 (Exp)."
     computed = "Recomputing Exp from the stored inputs does not reproduce B; A is reproduced."
     assert lines[3] == (
@@ -53,7 +55,7 @@ def test_the_first_lines_say_what_and_where(run: Run, two: Path) -> None:
 
 def test_equal_runs_end_with_0(run: Run, two: Path) -> None:
     status, out, _ = run("diff", two / "a", two / "b", "--step", "0")
-    assert (status, out.splitlines()[1]) == (0, "They agree: 3 equal, 0 within rounding, of 3 tensors.")
+    assert (status, out.splitlines()[1]) == (0, "A and B agree: 3 equal, 0 within rounding, of 3 tensors.")
 
 
 def test_files_and_json(run: Run, two: Path, tmp_path: Path) -> None:
@@ -104,7 +106,7 @@ def test_what_makes_no_sense(run: Run, two: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reported"),
     [
-        ((), "A run equals itself: pass a second run"),
+        ((), "A and B are the same: pass a second run"),
         (("b", "--sort", "beauty"), "is not a metric; use one of order, "),
         (("b", "--where", "op =="), "--where"),
         (("b", "--match", "Exp"), "NODE_IN_A=NODE_IN_B"),

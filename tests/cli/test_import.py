@@ -67,7 +67,7 @@ def test_json_says_what_was_made(run: Run, source: Path, tmp_path: Path) -> None
 def test_failures_are_sentences(run: Run, source: Path, tmp_path: Path) -> None:
     run("import", source, tmp_path / "logs")
     status, _, err = run("import", source, tmp_path / "logs")
-    assert (status, "exists already" in err) == (1, True)
+    assert (status, "already exists" in err) == (1, True)
     status, _, err = run("import", tmp_path / "none", tmp_path / "logs")
     assert (status, "does not exist" in err) == (1, True)
     status, _, err = run("import", source, tmp_path / "logs", "--run", "b", "--format", "keras")
@@ -131,7 +131,7 @@ def test_a_server_keeps_a_foreign_folder_as_a_log_directory(source: Path, tmp_pa
     ("name", "hint"),
     [
         ("graph.pbtxt", "as_text=False"),
-        ("v1.ckpt", "Supported are a log directory"),
+        ("v1.ckpt", "Supported formats: a log directory"),
         ("odd.txt", "a SavedModel, "),
         ("odd.tar.gz", "unpack it"),
     ],

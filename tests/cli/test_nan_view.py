@@ -38,7 +38,7 @@ def test_what_is_skipped_of_a_long_way_is_counted(steps: int, reported: list[str
 
 
 def test_a_way_that_is_not_followed_to_its_end_says_so() -> None:
-    assert lines(9, 3, cut=True)[-1] == "… trace cut after 10 ops"
+    assert lines(9, 3, cut=True)[-1] == "… backtrace truncated after 10 ops"
     assert len(lines(9, 0, cut=True)) == 1, "of further elements only the place is told"
 
 

@@ -37,7 +37,7 @@ def test_every_run_that_is_reported_is_found(tmp_path):
 
 
 def test_a_name_that_leaves_no_room_for_runs_below_it(tmp_path):
-    with pytest.raises(InvalidNameError, match="has 4 folders already"):
+    with pytest.raises(InvalidNameError, match="already has 4 folders"):
         imported(tmp_path, "a/b/c/d", ["train"])
 
 

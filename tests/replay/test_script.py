@@ -96,7 +96,7 @@ def test_a_script_that_is_there_already_keeps_the_bundle_from_being_written(
     path.write_text("mine")
     arguments = ["bundle", str(tmp_path), "--out", str(bundle), "--script"]
     assert main([*arguments, str(path)]) == 1
-    assert f"There is {path} already." in capsys.readouterr().err
+    assert f"{path} already exists." in capsys.readouterr().err
     assert path.read_text() == "mine" and not bundle.exists()
     assert main([*arguments, str(bundle)]) == 1
     assert "the same file" in capsys.readouterr().err and not bundle.exists()

@@ -79,7 +79,7 @@ def test_a_dask_cluster_of_which_a_worker_is_killed(run_dir: Path, cluster: Any)
     with open_engine(f"dask://{address}") as engine:
         assert compact_by(engine, run_dir, lambda: os.kill(workers[0], signal.SIGKILL)) == expected
         assert not psutil.pid_exists(workers[0]) or psutil.Process(workers[0]).status() == "zombie"
-        with pytest.raises(TensortapError, match="does not see") as caught:
+        with pytest.raises(TensortapError, match="cannot access") as caught:
             engine.map(scan_workers, [{"run": "/nowhere", "workers": {}}])
         assert "shared disk" in caught.value.hint
 
@@ -93,7 +93,7 @@ def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_task_that_fails(tmp_path: Path) -> None:
-    with open_engine(processes=2) as engine, pytest.raises(TensortapError, match="does not see"):
+    with open_engine(processes=2) as engine, pytest.raises(TensortapError, match="cannot access"):
         engine.map(scan_workers, [{"run": str(tmp_path / name), "workers": {}} for name in "ab"])
 
 

@@ -16,7 +16,7 @@ from .metrics.distances import METRICS
 
 VERSION = 1
 MAX_BYTES = 16 << 20
-_HINT = 'It looks like {"tensortap_matches": 1, "nodes": {"node in A": "node in B"}}.'
+_HINT = 'It must look like {"tensortap_matches": 1, "nodes": {"node in A": "node in B"}}.'
 _TEXTS = ("tensor", "other", "op_type", "layer", "matched", "dtype_a", "dtype_b", "basis", "verdict")
 _NUMBERS = ("order", "visit", "visits", "limit", "before")
 
@@ -30,17 +30,17 @@ def read_matches(path: Path) -> dict[str, str]:
     with path.open("rb") as file:
         text = file.read(MAX_BYTES + 1)
     if len(text) > MAX_BYTES:
-        raise InvalidValueError(f"{path.name} has more than {MAX_BYTES >> 20} MiB.", _HINT)
+        raise InvalidValueError(f"{path.name} is larger than {MAX_BYTES >> 20} MiB.", _HINT)
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidValueError(f"{path.name} is not valid JSON: {error}", _HINT) from None
     version = found.get("tensortap_matches") if isinstance(found, dict) else None
     if version != VERSION:
-        raise InvalidValueError(f"{path.name} is not a file of matches of version {VERSION}.", _HINT)
+        raise InvalidValueError(f"{path.name} is not a file of matches with version {VERSION}.", _HINT)
     nodes = found.get("nodes")
     if not isinstance(nodes, dict) or not all(isinstance(node, str) for node in nodes.values()):
-        raise InvalidValueError(f'The "nodes" of {path.name} must map each node of A to a node of B.', _HINT)
+        raise InvalidValueError(f'The "nodes" of {path.name} must map nodes of A to nodes of B.', _HINT)
     return nodes
 
 

@@ -23,18 +23,20 @@ def beyond_rounding(compared: Comparison) -> int:
 
 
 def headline(compared: Comparison) -> str:
-    """`They differ: 2 of 3 tensors (1 equal, 0 within rounding).`, or that they agree."""
+    """`A and B differ: 2 of 3 tensors (1 equal, 0 within rounding).`, or that both agree."""
     counts = compared.counts
     total = sum(counts.values())
     equal = f"{counts['same']:,} equal, {counts['noise']:,} within rounding"
     if compared.differ:
         several = f" The {compared.steps - 1} earlier steps agree."
         before = {1: "", 2: " The previous step agrees."}.get(compared.steps, several)
-        return f"They differ: {beyond_rounding(compared):,} of {counted(total, 'tensor')} ({equal}).{before}"
+        return (
+            f"A and B differ: {beyond_rounding(compared):,} of {counted(total, 'tensor')} ({equal}).{before}"
+        )
     if not total:
         return "There was nothing to compare."
     steps = f" at all {compared.steps} steps" if compared.steps > 1 else ""
-    return f"They agree{steps}: {equal}, of {counted(total, 'tensor')}."
+    return f"A and B agree{steps}: {equal}, of {counted(total, 'tensor')}."
 
 
 def divergence_title(first: FirstDivergence) -> str:

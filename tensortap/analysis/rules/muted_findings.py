@@ -79,7 +79,7 @@ def unmute(run: IdentifiedRun, entry: str) -> None:
         mine = known.get(_key(run), [])
         if entry not in mine:
             raise MutedFindingsError(
-                f"{entry!r} is not muted in this run.", f"Muted are: {', '.join(mine) or 'none'}."
+                f"{entry!r} is not muted in this run.", f"Muted findings: {', '.join(mine) or 'none'}."
             )
         mine.remove(entry)
         _write({key: entries for key, entries in known.items() if entries})

@@ -64,12 +64,12 @@ class Settings:
         known = sorted({rule.name for rule in (*rules, *self.added)})
         for name in names:
             if name not in known:
-                listed = f"There are {', '.join(known)}"
+                listed = f"Use one of {', '.join(known)}"
                 near = did_you_mean(name, known, listed)
                 hint = (
-                    f"{near}; a new one needs 'where'."
+                    f"{near}; a new rule needs 'where'."
                     if near == listed
-                    else f"{near} A new one needs 'where'."
+                    else f"{near} A new rule needs 'where'."
                 )
                 raise SettingsError(f"There is no rule {name!r}.", hint)
 
@@ -173,7 +173,9 @@ def _changed(rule: Rule, table: Mapping[str, Any]) -> Rule | None:
             limits[key] = value
         else:
             allowed = ", ".join([*limits, "severity", "enabled"])
-            raise SettingsError(f"{key} = {value!r} is not an option of {rule.name}.", f"It knows {allowed}.")
+            raise SettingsError(
+                f"{key} = {value!r} is not an option of {rule.name}.", f"Its options are {allowed}."
+            )
     return replace(rule, thresholds=limits, severity=severity, severity_set=chosen)
 
 

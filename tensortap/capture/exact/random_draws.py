@@ -124,7 +124,7 @@ class DrawsAsArguments:
                     found += self._passed_on(name, node, role)
         known, found = self._found[name]
         if known != role and found:
-            raise UnrecordableError(f"it draws random numbers in a function that is {known} and {role}")
+            raise UnrecordableError(f"it draws random numbers in a function that is both {known} and {role}")
         return found
 
     def _own(self, function: TracedFunction, node: internals.NodeDef, role: Role) -> Draw:

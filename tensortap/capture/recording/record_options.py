@@ -65,7 +65,9 @@ class Record:
         if not isinstance(self.before, int) or isinstance(self.before, bool) or self.before < 0:
             raise WatchError(f"before={self.before!r} is not a number of steps.", "Use 0 or more.")
         if self.keep_last is not None and (not isinstance(self.keep_last, int) or self.keep_last < 1):
-            raise WatchError(f"keep_last={self.keep_last!r} stores nothing.", "Use a number from 1, or None.")
+            raise WatchError(
+                f"keep_last={self.keep_last!r} stores nothing.", "Use a number of at least 1, or None."
+            )
 
     def wants_step(self, step: int) -> bool:
         """Whether a step is recorded."""

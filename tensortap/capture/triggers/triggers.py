@@ -55,7 +55,7 @@ def check_finding(found: Any) -> None:
     if not isinstance(found, Finding):
         raise TypeError(f"check() returned {found!r}, which is neither a Finding nor None")
     if not isinstance(found.reason, str) or not isinstance(found.tensor, Examined | None):
-        raise TypeError(f"the reason of {found!r} must be a string, its tensor one of the step or None")
+        raise TypeError(f"the reason of {found!r} must be a string, and its tensor one of the step or None")
 
 
 class Trigger(ABC):

@@ -348,7 +348,7 @@ def watch_of(rule: Rule, where: str = "the rule", step: int = 0) -> Watch:
 def _watch_of_json(rule: Rule, step: int) -> Watch:
     unknown = [key for key in rule if key not in _RULE_KEYS]
     if unknown:
-        raise WatchError(f"{unknown[0]!r} is unknown.", f"There are: {', '.join(_RULE_KEYS)}.")
+        raise WatchError(f"{unknown[0]!r} is unknown.", f"Use {', '.join(_RULE_KEYS)}.")
     given: dict[str, Any] = {}
     for name, value in rule.items():
         if name in _TEXT_KEYS and not isinstance(value, str):

@@ -128,7 +128,7 @@ def _print(reports: list[Report]) -> None:
     if damaged:
         verb = "is" if len(reports) == 1 else "are"
         print(
-            f"{damaged} of {counted(len(reports), 'run')} {verb} damaged; the rest of their data is "
+            f"{damaged} of {counted(len(reports), 'run')} {verb} damaged; the rest of their data are "
             "readable.",
             file=sys.stderr,
         )

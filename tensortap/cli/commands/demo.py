@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     serving = _serve(arguments)
     with contextlib.suppress(KeyboardInterrupt):
         _train(arguments)
-        print("Training is done. Press Ctrl-C to stop the page.", flush=True)
+        print("Training is done. Press Ctrl-C to stop the server.", flush=True)
         serving.join()
     exit_now(0)
 

@@ -343,7 +343,7 @@ def _checked_graph_def(run_dir: Path, graph_id: str, known: tuple[int, int] | No
     try:
         with FileReader(path) as file:
             if file.size >= _MAX_MESSAGE:
-                raise DamagedError(f"{path.name} has {file.size:,} bytes; a GraphDef has less than 2 GiB.")
+                raise DamagedError(f"{path.name} is {file.size:,} bytes; the limit of a GraphDef is 2 GiB.")
             data = file.read_exactly(0, file.size)
     except FileNotFoundError as error:
         if known is None:

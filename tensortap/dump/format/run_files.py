@@ -93,7 +93,7 @@ def read_run_info(path: Path) -> RunInfo:
     if version > VERSION:
         where = shown_path(path)
         raise FormatVersionError(
-            f"{where} is a dump of version {version}; this tensortap reads version {VERSION} and older.",
+            f"{where} is a dump with version {version}; this tensortap reads version {VERSION} and older.",
             "Upgrade with: pip install --upgrade tensortap",
         )
     name = record.get("run")

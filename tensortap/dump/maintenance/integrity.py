@@ -184,9 +184,7 @@ class Completeness:
                     check_header(header, sealed=self._minor >= 1)
                     rest = file.size - HEADER - length_of_data(header)
                     if rest > 0:
-                        self.damage.append(
-                            f"{path.name}: {rest:,} bytes after the end that its header gives."
-                        )
+                        self.damage.append(f"{path.name}: {rest:,} bytes follow the end given in its header.")
                 starts, ends = self._gaps(number, file.size)
                 for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
                     if self._minor >= 1 and 0 < end - start < _PADDING and any(file.read(start, end - start)):

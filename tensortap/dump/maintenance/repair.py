@@ -123,7 +123,7 @@ def _copy_run_file(reader: RunReader, out: Path, done: Repaired) -> None:
         "minor": MINOR,
         "run": info.run,
         "created": info.created.isoformat(),
-        "info": {"run.json": "It was lost and restored by a repair."} | info.info,
+        "info": {"run.json": "It was lost, and a repair restored it."} | info.info,
     }
     publish_json(out / RUN_FILE, record)
 

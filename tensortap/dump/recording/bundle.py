@@ -87,7 +87,7 @@ def read_bundle_graph(path: Path, graph_id: str) -> Graph | None:
                 return None
             size = archive.getinfo(name).file_size
             if size > MAX_GRAPH:
-                raise DamagedError(f"The graph of {path.name} has {size} bytes, more than {MAX_GRAPH}.")
+                raise DamagedError(f"The graph of {path.name} is {size} bytes; the limit is {MAX_GRAPH}.")
             table = table_path(folder, graph_id)
             table.parent.mkdir()
             table.write_bytes(_ZipBlobs(archive).read(name, 0, size))
@@ -147,7 +147,7 @@ def _manifest(archive: zipfile.ZipFile, name: str) -> object:
     except KeyError as error:
         raise DamagedError(f"{name} has no {MANIFEST}.", "It is not a bundle.") from error
     if size > MAX_MANIFEST:
-        raise DamagedError(f"The manifest of {name} has {size} bytes, more than {MAX_MANIFEST}.")
+        raise DamagedError(f"The manifest of {name} is {size} bytes; the limit is {MAX_MANIFEST}.")
     return parse_json(_ZipBlobs(archive).read(MANIFEST, 0, size), f"The manifest of {name}")
 
 

@@ -252,8 +252,8 @@ def encode_kept(kept: Any, sample: Sample, size: int) -> EncodedValue:
     values, dtype = normalize(kept)
     if values.shape != (sample.kept(size),):
         raise InvalidValueError(
-            f"A sample of shape {values.shape} is not the one of {size} elements.",
-            f"Give {sample.kept(size)} elements.",
+            f"A sample of shape {values.shape} is not a sample of {size} elements.",
+            f"Pass {sample.kept(size)} elements.",
         )
     encoded = encode_value(values, dtype, 0)
     return encoded._replace(codec=with_sample(encoded.codec, sample))

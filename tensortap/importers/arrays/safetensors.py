@@ -73,9 +73,7 @@ def _arrays(path: Path) -> Iterator[StoredArray]:
     with open_file(path) as file:
         (length,) = struct.unpack("<Q", read_range(file, 0, 8, f"The header of {path.name}"))
         if length > MAX_HEADER:
-            raise RefusedError(
-                f"The header of {path.name} should take {length:,} bytes; the limit is 100 MB."
-            )
+            raise RefusedError(f"The header of {path.name} claims {length:,} bytes; the limit is 100 MB.")
         header = parse_json(read_range(file, 8, length, f"The header of {path.name}"), path.name)
         size = file_size(file) - 8 - length
     header.pop("__metadata__", None)

@@ -88,7 +88,7 @@ def read_file_set(metadata: Path, note: Note) -> FileSet:
         raise RefusedError(f"{metadata.name} does not start with tfdbg's metadata.")
     about = first.debug_metadata
     if not about.file_version.startswith("debug.Event:"):
-        raise RefusedError(f"{metadata.name} is of version {about.file_version[:40]!r}, which is unknown.")
+        raise RefusedError(f"{metadata.name} has the unknown version {about.file_version[:40]!r}.")
     prefix = metadata.with_name(metadata.name.removesuffix(METADATA))
     files = FileSet(prefix, about.tensorflow_version, about.tfdbg_run_id)
     _read_frames(files, note)

@@ -90,7 +90,7 @@ def worker_grid(
     catalog = run.catalog
     code, rows = _tensor_rows(catalog, tensor, graph, parse_steps(steps))
     if not len(rows):
-        raise NotFoundError(f"{tensor!r:.200} was not captured at these steps.", "Use other steps.")
+        raise NotFoundError(f"{tensor!r:.200} was not captured at these steps.", "Choose other steps.")
     step = catalog.column("step", rows)
     by_step = np.argsort(step, kind="stable")
     rows, step = rows[by_step], step[by_step]

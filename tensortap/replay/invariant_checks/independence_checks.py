@@ -63,7 +63,7 @@ def check_causality(recording: Recording, graph: Graph | None, options: Mapping[
     inputs = BatchInputs.of(recording)
     if inputs.length < 2:
         raise NotFoundError(
-            "The inputs of this step are not sequences.", "This test needs inputs [batch, time, …]."
+            "The inputs of this step are not sequences.", "This test needs inputs of shape [batch, time, …]."
         )
 
     def past(array: Array, visit: int, visits: int) -> Array | None:
@@ -303,10 +303,10 @@ def require_sequences(chosen: SelectedNodes, tensors: Iterable[str], batch: int,
                 raise NotFoundError(
                     f"The inputs are images, not sequences: {operation.name} convolves over the"
                     f" {length} rows.",
-                    "This test needs inputs [batch, time, …].",
+                    "This test needs inputs of shape [batch, time, …].",
                 )
     if all(chosen.candidates[name].op_type in _FORWARDING for name in tensors):
         raise NotFoundError(
             f"The step has no sequences: no tensor has an axis of {length} positions.",
-            "This test needs inputs [batch, time, …] with separate positions.",
+            "This test needs inputs of shape [batch, time, …] with separate positions.",
         )

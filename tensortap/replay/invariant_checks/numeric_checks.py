@@ -169,7 +169,7 @@ def tensors_of_kind(graph: Graph | None, kind: str) -> dict[str, str]:
     }
     if not found:
         raise NotFoundError(
-            f"The recording's graph names no {kind}.",
+            f"The graph of the recording does not mark a {kind}.",
             "Record a step with a GradientTape, and replay it from a run or a bundle with its graph.",
         )
     return found

@@ -91,7 +91,7 @@ def _wanted(call: LoadedCall, names: Mapping[str, str], tensors: Sequence[str] |
         return [each for name, each in known if name]
     missing = set(tensors) - {name for name, _ in known}
     if missing:
-        raise NotFoundError(f"The recorded step has no tensor {min(missing)!r}.", "Its graph names them.")
+        raise NotFoundError(f"The recorded step has no tensor {min(missing)!r}.", "Its graph lists them.")
     return [each for name, each in known if name in tensors]
 
 

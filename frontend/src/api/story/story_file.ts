@@ -50,7 +50,7 @@ export async function unpackStory(bytes: Uint8Array<ArrayBuffer>): Promise<Story
   if (story?.format !== STORY_FORMAT || !Array.isArray(story.answers)) throw new StoryFileError('This is not a tensortap story.');
   if (story.version !== STORY_VERSION)
     throw new StoryFileError(
-      `This story has version ${story.version}, this viewer reads ${STORY_VERSION}. Open it with the newest viewer.`,
+      `This story has version ${story.version}; this viewer reads ${STORY_VERSION}. Open it with the newest viewer.`,
     );
   return story;
 }

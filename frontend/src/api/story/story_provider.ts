@@ -179,7 +179,7 @@ function isWholeTable(query: Named): boolean {
 }
 
 function notHeld(): ApiError {
-  return new ApiError(404, 'This story does not hold that part of the run.', 'Open the run itself with tensortap serve to see it.');
+  return new ApiError(404, 'This story does not contain that part of the run.', 'Open the run itself with tensortap serve to see it.');
 }
 
 /** A query as the recorder writes it: texts, without empty ones. */

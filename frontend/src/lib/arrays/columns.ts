@@ -141,7 +141,7 @@ export function decodeColumns(buffer: ArrayBuffer): Columns {
   const magic = buffer.byteLength >= HEADER_AT ? decode(new Uint8Array(buffer, 0, MAGIC.length)) : '';
   if (magic.slice(0, 6) !== MAGIC.slice(0, 6))
     throw new ColumnsError('the response has no columns (its magic bytes are missing); is this a tensortap server?');
-  if (magic !== MAGIC) throw new ColumnsError(`the response has columns format ${magic}, this page reads ${MAGIC}; reload the page`);
+  if (magic !== MAGIC) throw new ColumnsError(`the response has columns format ${magic}; this page reads ${MAGIC}; reload the page`);
   const headerLength = new DataView(buffer).getUint32(MAGIC.length, true);
   const dataAt = HEADER_AT + headerLength;
   if (dataAt > buffer.byteLength) throw new ColumnsError('the header is truncated; reload the page');

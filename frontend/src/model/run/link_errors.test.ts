@@ -13,7 +13,7 @@ test('what is there needs no message', () => {
 
 test('a graph or step that is not there is named, with what is shown in its place', () => {
   expect(missingInRun({ ...NOTHING, graph: 'zzz' }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
-    'The run has no graph zzz: showing the one with most snapshots.',
+    'The run has no graph zzz: showing the one with the most snapshots.',
   );
   expect(missingInRun({ ...NOTHING, step: 9999 }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
     'Step 9999 was not captured: showing the nearest step, 5.',

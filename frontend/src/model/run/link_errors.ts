@@ -42,7 +42,7 @@ export function missingInRun(
 ): string | null {
   const lines: string[] = [];
   if (asked.graph !== null && graphs.length > 0 && !graphs.some((graph) => graph.id === asked.graph))
-    lines.push(`The run has no graph ${asked.graph}: showing the one with most snapshots.`);
+    lines.push(`The run has no graph ${asked.graph}: showing the one with the most snapshots.`);
   if (asked.worker !== null && workers.length > 0 && !workers.some((worker) => worker.id === asked.worker))
     lines.push(`The run has no worker ${asked.worker}: showing ${workers.length > 1 ? 'all workers' : 'its only worker'}.`);
   if (asked.range !== null && steps.length > 0 && !steps.some((step) => isWithin(step, asked.range!)))

@@ -49,7 +49,7 @@ export function parseMatches(text: string): Pairs {
   if (tensortap_matches !== VERSION)
     throw new Error('The file has no matches. It must look like {"tensortap_matches": 1, "nodes": {"node in A": "node in B"}}.');
   const pairs = pairsOf(nodes);
-  if (pairs === null) throw new Error('The "nodes" of the file must map a node of A to a node of B.');
+  if (pairs === null) throw new Error('The "nodes" of the file must map nodes of A to nodes of B.');
   return pairs;
 }
 

@@ -125,7 +125,7 @@ function LostWorker({ side, run, called }: { side: 'A' | 'B'; run: string | unde
 
 function Itself() {
   return (
-    <Message title="A run equals itself" testid="compare-itself">
+    <Message title="A and B are the same" testid="compare-itself">
       <p>Choose another run{hasWorkers() && ' or worker'} for B, or compare the current step with another step of B.</p>
       <TwoWorkers />
     </Message>

@@ -87,7 +87,7 @@ export function Damage({ sentences = [] }: { sentences?: readonly string[] | und
   const more = sentences.length - DAMAGE_LISTED;
   return (
     <div class="damage" role="alert" data-testid="damage">
-      <p>Some data is damaged and not shown:</p>
+      <p>Some data are damaged and not shown:</p>
       <ul>
         {sentences.slice(0, DAMAGE_LISTED).map((sentence) => (
           <li key={sentence}>{visible(sentence)}</li>

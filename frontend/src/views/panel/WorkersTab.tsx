@@ -82,7 +82,7 @@ function note(grid: WorkerGrid): string {
     miss > 0 && `${counted(miss, 'worker')} captured fewer steps.`,
     others > 0 && `${counted(others, 'worker')} did not capture it.`,
     grid.step.length < grid.ofSteps && `${grid.step.length} of ${grid.ofSteps} steps, evenly spaced.`,
-    'The line is the median, the band minimum to maximum. Click a cell to go there; Ctrl+wheel, + and − zoom.',
+    'The line is the median; the band spans minimum to maximum. Click a cell to open its step; Ctrl+wheel, + and − zoom.',
   ]
     .filter(Boolean)
     .join(' ');
@@ -157,7 +157,7 @@ function Strip({ grid, cells, colours }: { grid: WorkerGrid; cells: Cells; colou
       ref={ref}
       role="application"
       tabIndex={0}
-      aria-label="Workers down, steps across; arrow keys move, Enter goes there"
+      aria-label="Workers down, steps across. Arrow keys move, Enter opens the step."
       onScroll={(event) => {
         setScroll(event.currentTarget.scrollTop);
       }}

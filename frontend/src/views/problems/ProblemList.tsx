@@ -75,9 +75,7 @@ function TensorList() {
   if (nonfiniteCount.value === 0) {
     return (
       <Message title="No NaN, no Inf">
-        <p>
-          All captured tensors{damaged.value && ' that can be read'} are finite. If training still fails, capture more tensors or steps.
-        </p>
+        <p>All {damaged.value && 'readable '}captured tensors are finite. If training still fails, capture more tensors or steps.</p>
       </Message>
     );
   }

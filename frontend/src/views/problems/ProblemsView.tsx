@@ -83,7 +83,7 @@ function Count({ severity, count }: { severity: string; count: number }) {
 }
 
 /** The file of rule settings. */
-const setBy = (found: Findings): string => (found.rules_file ? `, as ${found.rules_file.name} says` : '');
+const setBy = (found: Findings): string => (found.rules_file ? ` with ${found.rules_file.name}` : '');
 
 function Nothing() {
   return (
@@ -105,7 +105,7 @@ function Healthy({ found }: { found: Findings }) {
         {live ? ' so far' : ''}
         {nanUncounted.value
           ? '. The import format has no NaN/Inf counts for all of them, so finiteness is unknown. '
-          : `. No NaN or Inf ${missing.value.length > 0 ? 'in what can be read ' : ''}affects the loss or the weights. `}
+          : `. No NaN or Inf ${missing.value.length > 0 ? 'in the readable data ' : ''}affects the loss or the weights. `}
         Uncaptured tensors were not checked.
       </p>
     </header>
@@ -113,7 +113,7 @@ function Healthy({ found }: { found: Findings }) {
 }
 
 function healthyHead(): string {
-  if (missing.value.length > 0) return 'No findings in what can be read';
+  if (missing.value.length > 0) return 'No findings in the readable data';
   if (raised.value.length > 0) return 'No findings, but a step raised an exception';
   return nanUncounted.value ? 'No findings; NaN/Inf were not counted' : 'Healthy: no findings';
 }

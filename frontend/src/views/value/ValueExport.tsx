@@ -42,7 +42,7 @@ function ExportMenu({ row, close }: { row: Snapshot; close: () => void }) {
     <div class="menu">
       {tooLarge ? (
         <p class="menu-note">
-          The whole value has {formatBytes(bytes)}; one download is at most {formatBytes(LIMIT)}. Read it with the expression below.
+          The whole value is {formatBytes(bytes)}; the limit of a download is {formatBytes(LIMIT)}. Read it with the expression below.
         </p>
       ) : (
         <Download href={api().valueHref(key, '', 'npy')} label="Whole value, .npy" testid="download-npy" onClick={close} />

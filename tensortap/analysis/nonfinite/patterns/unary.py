@@ -33,7 +33,7 @@ def log1p(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """log1p(-1) = -inf, log1p(x < -1) = NaN."""
     (x, *_) = ins
     if x.min < -1:
-        text = f"log1p of less than -1 is NaN: {x.tensor} goes down to {number_beside(x.min, -1)}."
+        text = f"log1p of a value below -1 is NaN: {x.tensor} goes down to {number_beside(x.min, -1)}."
         return Explanation("log of a negative", text, LOG)
     if x.min == -1:
         return Explanation("log of 0", f"log1p(-1) = -inf: {x.tensor} reaches -1.", LOG)
@@ -119,8 +119,8 @@ def cast(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     (x, *_) = ins
     if x.abs_max > largest(out.dtype):
         limit = largest(out.dtype)
-        reached = number_beside(x.abs_max, limit)
-        text = f"{out.dtype} ends at {number_text(limit)}: |{x.tensor}| ({x.dtype}) goes up to {reached}."
+        range_text = f"|{x.tensor}| ({x.dtype}) goes up to {number_beside(x.abs_max, limit)}"
+        text = f"{out.dtype} overflows above {number_text(limit)}: {range_text}."
         return Explanation(f"{prefix(out.dtype)}overflow", text, OVERFLOW)
     return None
 
@@ -145,7 +145,7 @@ def acosh(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """acosh(x < 1) = NaN."""
     (x, *_) = ins
     if x.min < 1:
-        text = f"acosh of less than 1 is NaN: {x.tensor} goes down to {number_beside(x.min, 1)}."
+        text = f"acosh of a value below 1 is NaN: {x.tensor} goes down to {number_beside(x.min, 1)}."
         return Explanation("outside the domain", text, "Clip the operand to at least 1.")
     return None
 

@@ -63,7 +63,7 @@ class _Scale:
 
 @rule(
     "PoorWeightInit",
-    "initial weights of an unsuitable scale",
+    "initial weights with an unsuitable scale",
     thresholds={"variance_ratio": 10.0, "far": 100.0, "gradient_range": 1e-3, "steps": 10},
     source="SageMaker Debugger; scale by fan-in and fan-out: Glorot & Bengio 2010, He et al. 2015; far: "
     "tensortap",

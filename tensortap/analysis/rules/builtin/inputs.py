@@ -73,7 +73,7 @@ def is_number(view: RunView, tensor: TensorRole, rows: SnapshotRows) -> bool:
 
 @rule(
     "InputNotNormalised",
-    "inputs that are not centred or far outside -1 … 1",
+    "inputs that are not centred, or are far outside -1 … 1",
     title="Input not normalized",
     thresholds={"abs_mean": 0.2, "range": 1.0, "far": 10.0, "samples": 50},
     source="abs_mean: SageMaker Debugger (over 500 samples); range: UMLAUT; far, samples: tensortap",

@@ -153,7 +153,7 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
             severity = "low"
         elif _is_policy_gradient(view.roles(tensor.graph)):
             severity = "low"
-            text = f"{text} That of a policy gradient need not decrease: watch the reward."
+            text = f"{text} The loss of a policy gradient need not decrease: watch the reward."
         yield Hit.at(
             *(steps, len(steps), tensor, text),
             Evidence(int(steps[-1]), "relative decrease", fallen, wanted),

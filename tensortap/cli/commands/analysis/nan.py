@@ -128,7 +128,7 @@ def _print_trace(trace: ElementTrace, out: Console, most: int) -> None:
     if len(changes) >= most:
         out.print(cell(f"            from {element_text(changes[-1], trace.row)}", "dim"))
     if trace.cut:
-        out.print(cell(f"            … trace cut after {len(trace.trail)} ops", "dim"))
+        out.print(cell(f"            … backtrace truncated after {len(trace.trail)} ops", "dim"))
 
 
 def _changes(upstream: list[Element]) -> list[Element]:
