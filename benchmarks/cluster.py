@@ -139,7 +139,7 @@ def child_cpu() -> float:
 def compact_by_cluster(run_dir: Path) -> list[str]:
     """Compacts on a cluster of two processes, of which one is killed at the third part; a row of figures."""
     distributed = import_module("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
     start, before, killed = time.perf_counter(), child_cpu(), 0
     with distributed.LocalCluster(**options, host="127.0.0.1") as cluster:
         victim = next(iter(cluster.workers.values())).process.pid

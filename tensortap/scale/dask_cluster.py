@@ -32,9 +32,9 @@ class DaskEngine:
             hint = 'Install it with: pip install "tensortap[dask]"'
             raise TensortapError("The engine dask needs Dask, which is not installed.", hint) from error
         self._cluster: Any = None
-        if not address:
+        if not address:  # any free port: the default is one port, which another cluster may use
             self._cluster = distributed.LocalCluster(
-                n_workers=processes, threads_per_worker=1, processes=True, dashboard_address=None
+                n_workers=processes, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
             )
         target = self._cluster or f"tcp://{address}"
         try:

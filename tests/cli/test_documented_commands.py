@@ -149,7 +149,7 @@ def scheduler() -> Iterator[str]:
     """The address of a Dask scheduler with a worker."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", host="127.0.0.1"
     ) as cluster:
         yield cluster.scheduler_address.replace("tcp://", "dask://")
 
@@ -163,7 +163,7 @@ def at_hand(
 
     def arguments(line: str) -> list[str]:
         # Google's buckets have a test with an emulator, tests/storage/test_arrow_buckets.py.
-        line = line.replace("gs://", "s3://").replace("/shared/logs", str(logs / "logs"))
+        line = line.replace("gs://", "s3://").replace(" /shared/logs", f" {logs / 'logs'}")
         if "s3://" in line:
             for name, value in request.getfixturevalue("bucket").items():
                 monkeypatch.setenv(name, value)

@@ -145,7 +145,7 @@ def shift(path: Path) -> None:
             write_values,
             "*/values-000000.safetensors",
             add_bytes,
-            "100 bytes after the end that its header gives",
+            "100 bytes follow the end given in its header",
         ),
         (write_values, "*/closed.json", shift, "a checksum in the wrong place"),
         (write_values, "*/worker.json", take_run_file, "worker.json names no worker"),

@@ -52,5 +52,5 @@ def test_events(run: RunReader) -> None:
 
 def test_a_graph_def(run: RunReader) -> None:
     _lengthen(run, "graphs/*.pb")
-    with pytest.raises(DamagedError, match="less than 2 GiB"):
+    with pytest.raises(DamagedError, match="the limit of a GraphDef is 2 GiB"):
         check_graph_def(run, run.graph_ids()[0])

@@ -109,7 +109,7 @@ def test_offsets_that_make_no_sense_are_damage(offsets):
 
 def test_text_obeys_the_limit():
     data = stored([b"x" * 100, b"y"])
-    with pytest.raises(LimitError, match="more than the limit of 50"):
+    with pytest.raises(LimitError, match="the limit is 50"):
         read_selected_strings(Source(data), (2,), resolve_selection("", (2,)), len(data), 50)
     assert (
         read_selected_strings(Source(data), (2,), resolve_selection("1", (2,)), len(data), 50).item() == b"y"

@@ -71,6 +71,14 @@ def kill_children() -> None:
 
 
 @pytest.mark.slow
+def test_two_clusters_of_this_machine_use_different_ports() -> None:
+    """Dask warns of a taken port, and warnings are errors in tests."""
+    pytest.importorskip("distributed")
+    with open_engine("dask", processes=1), open_engine("dask", processes=1):
+        pass
+
+
+@pytest.mark.slow
 def test_a_dask_cluster_of_which_a_worker_is_killed(run_dir: Path, cluster: Any) -> None:
     with open_engine(processes=1) as engine:
         expected = compact_by(engine, run_dir)
