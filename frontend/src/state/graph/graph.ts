@@ -70,7 +70,7 @@ export const colourBy = computed<ColourBy>(() => {
   return known === 'statistic' ? { kind: known, statistic: statistic ?? 'abs_max' } : { kind: known };
 });
 
-/** Logs of the run, or its graph's captured loss: requested once a step is drawn, because finding the loss of a large graph takes a moment. */
+/** Logs of the run, or its graph's captured loss: requested after a step is drawn, because finding the loss of a large graph takes a moment. */
 const logs = resource(
   computed(() => {
     const [run, shown] = [runId.value, graphId.value];

@@ -60,7 +60,7 @@ def print_ledger(
     """
     if not entries and taped:
         out.print(cell(f"{run}: the gradients of its variables are unknown.", "yellow"))
-        out.print("They were taken by an eager GradientTape: put tape and optimizer into one tf.function.")
+        out.print("They were computed by an eager GradientTape: put tape and optimizer into one tf.function.")
         return
     if not entries:
         out.print(cell(f"{run}: no gradients were captured.", "yellow"))

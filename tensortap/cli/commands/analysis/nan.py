@@ -58,7 +58,7 @@ def print_report(report: NanReport, out: Console, unknown: int = 0, *, captured:
     `unknown`: number of snapshots that may have uncounted ones. `captured`: whether the run has snapshots.
     """
     if unknown:
-        which = f"{counted(unknown, 'snapshot')} of {report.run} may hold NaN or infinities"
+        which = f"{counted(unknown, 'snapshot')} of {report.run} may contain NaN or infinities"
         out.print(cell(f"Unknown: {which} that were not counted (see 'tensortap info').", "yellow"))
     if report.step is None or not (report.origins or report.demoted):
         where = "" if report.step is None else f" at step {report.step}"
