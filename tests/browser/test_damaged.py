@@ -35,7 +35,7 @@ def test_problems_and_compare_say_what_is_missing(tap: TapPage, damaged: Site) -
     page.get_by_test_id("problems-toggle").click()
     expect(page.get_by_test_id("healthy")).to_contain_text("No findings in the readable data")
     notice = page.get_by_test_id("damage")
-    expect(notice).to_contain_text("Some data is damaged and not shown:")
+    expect(notice).to_contain_text("Some data are damaged and not shown:")
     expect(notice).to_contain_text("stats-000000.arrows, byte")
     page.get_by_role("button", name="Compare", exact=True).or_(
         page.get_by_role("radio", name="Compare")

@@ -85,7 +85,7 @@ def test_the_command_writes_it(
     assert not rows or "recorded_programs.py" in rows[0]["line"]
     bare = tmp_path / "bare.tapbundle"
     assert main(["bundle", str(recordings / "loop"), "--out", str(bare), "--no-graph"]) == 0
-    with pytest.raises(NotFoundError, match="names no loss"):
+    with pytest.raises(NotFoundError, match="does not mark a loss"):
         ask(bare, "test", test="gradient")
 
 
