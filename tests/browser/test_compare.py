@@ -24,11 +24,11 @@ def two(tmp_path: Path, serve: Serve) -> Site:
     for run, layer in (("before", "old"), ("after", "new")):
         nodes = [
             Node("x", "Placeholder", **F),
-            Node(f"{layer}/Exp", "Exp", ["x:0"], **F),
+            Node(f"{layer}/Exp", "Exp", ["x:0"], stack=0, **F),
             Node(f"{layer}/Neg", "Neg", [f"{layer}/Exp:0"], **F),
         ]
         with DumpWriter(tmp_path, run=run) as writer:
-            graph = writer.graph(Graph("step", nodes, functions={"": Function()}))
+            graph = writer.graph(Graph("step", nodes, functions={"": Function()}, stacks=[[("model.py", 7, "call")]]))
             for step in range(2):
                 exp = np.exp(x)
                 if run == "before" and step:
@@ -49,6 +49,8 @@ def test_the_first_divergence_is_seen(tap: TapPage, two: Site) -> None:
     first = page.get_by_test_id("first-divergence")
     expect(first).to_have_attribute("data-tensor", "new/Exp:0")
     expect(first).to_contain_text("All its inputs are equal")
+    first.get_by_test_id("divergence-line").click()
+    expect(page.get_by_test_id("inspector")).to_contain_text("model.py:7")
     rows = page.get_by_test_id("compare-row")
     expect(rows).to_have_count(2)
     expect(rows.first).to_have_attribute("data-verdict", "diverges")

@@ -46,17 +46,18 @@ test('the trend is of what the list is sorted by, where that is a number of the 
 });
 
 test('narrow lists keep what matters most, and nothing sticks out', () => {
-  const ids = (width: number) => columnsFor(width, null, { step: false, visit: false }).map(({ id }) => id);
+  const ids = (width: number) => columnsFor(width, null, { step: false, visit: false, worker: false }).map(({ id }) => id);
   expect(ids(100)).toEqual(['tensor']);
+  expect(columnsFor(100, null, { step: false, visit: false, worker: true }).map(({ id }) => id)).toEqual(['tensor', 'worker']);
   expect(ids(560)).toEqual(['tensor', 'trend', 'nan', 'inf', 'abs_max']);
   for (const width of [400, 560, 800, 1000, 1600]) {
-    const shown = columnsFor(width, null, { step: true, visit: true });
+    const shown = columnsFor(width, null, { step: true, visit: true, worker: true });
     expect(shown.reduce((sum, column) => sum + column.width, 0)).toBeLessThanOrEqual(width);
   }
 });
 
 test('chosen columns stay, whatever the width; the step is shown where there are several', () => {
-  const shown = columnsFor(100, ['l2', 'min'], { step: true, visit: false });
+  const shown = columnsFor(100, ['l2', 'min'], { step: true, visit: false, worker: false });
   expect(shown.map(({ id }) => id)).toEqual(['tensor', 'step', 'min', 'l2']);
 });
 

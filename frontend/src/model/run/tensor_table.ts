@@ -10,6 +10,7 @@ export const TABLE_COLUMNS = [
   { id: 'tensor', label: 'Tensor', text: true, width: 180, rank: 0 },
   { id: 'step', label: 'Step', text: false, width: 84, rank: 0 },
   { id: 'visit', label: 'Iteration', text: false, width: 72, rank: 13 },
+  { id: 'worker', label: 'Worker', text: true, width: 84, rank: 0 },
   { id: 'trend', label: 'Trend', text: true, width: 92, rank: 3 },
   { id: 'op_type', label: 'Op', text: true, width: 104, rank: 8 },
   { id: 'layer', label: 'Layer', text: true, width: 110, rank: 12 },
@@ -97,9 +98,12 @@ export function trendOf({ column }: TableSort): MeasureName | 'size' {
   return column === 'zero_share' ? 'zero' : (known ?? 'abs_max');
 }
 
+/** Columns that distinguish rows of one tensor; visible where rows differ in them. */
+type Needed = Readonly<Record<'step' | 'visit' | 'worker', boolean>>;
+
 /** Visible columns: the chosen ones, or as many as fit, by rank. */
-export function columnsFor(width: number, chosen: readonly ColumnId[] | null, needed: { step: boolean; visit: boolean }): TableColumn[] {
-  const possible = TABLE_COLUMNS.filter(({ id }) => (id !== 'step' || needed.step) && (id !== 'visit' || needed.visit));
+export function columnsFor(width: number, chosen: readonly ColumnId[] | null, needed: Needed): TableColumn[] {
+  const possible = TABLE_COLUMNS.filter(({ id }) => !(id in needed) || needed[id as keyof Needed]);
   if (chosen !== null) return possible.filter(({ id, rank }) => rank === 0 || chosen.includes(id));
   let left = width;
   const taken = new Set<ColumnId>();
@@ -112,7 +116,7 @@ export function columnsFor(width: number, chosen: readonly ColumnId[] | null, ne
 }
 
 export function cellText(row: Snapshot, column: ColumnId): string {
-  if (column === 'tensor' || column === 'dtype') return row[column];
+  if (column === 'tensor' || column === 'dtype' || column === 'worker') return row[column];
   if (column === 'shape') return shapeText(row);
   return column === 'op_type' || column === 'layer' ? (row[column] ?? '') : '';
 }

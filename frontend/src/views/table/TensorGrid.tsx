@@ -1,6 +1,7 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { formatCount } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import { scrollScale, virtualWindow } from '../../lib/virtual_scroll';
 import {
   COUNT_COLUMNS,
@@ -15,10 +16,11 @@ import {
 } from '../../model/run/tensor_table';
 import { sampleText } from '../../model/value/sample';
 import type { Snapshot } from '../../model/wire/answers';
-import { splitScope } from '../../model/wire/names';
+import { splitScope, workerName } from '../../model/wire/names';
 import { LABELS } from '../../model/wire/statistics';
 import { tableSort as sort, tableRows, tableSort } from '../../state/page/choices';
 import { tableColumns } from '../../state/page/preferences';
+import { runDetail, severalWorkers, workerId } from '../../state/runs';
 import type { SnapshotPages } from '../../state/tensors/tensor_list';
 import { useSize, useThrottled } from '../kit/hooks';
 import { ScopePart } from '../kit/LongName';
@@ -47,10 +49,11 @@ export function TensorGrid({ list }: GridProps) {
   const seen = virtualWindow(top.value, height - ROW, ROW, list.total, 8);
   const rows = Array.from({ length: seen.last - seen.first }, (_, i) => list.row(seen.first + i));
   const several = tableRows.value === 'all';
+  const workers = severalWorkers.value && workerId.value === null;
   const visits = rows.some((row) => (row?.visit ?? 0) > 0);
   const columns = useMemo(
-    () => columnsFor(width, tableColumns.value, { step: several, visit: visits }),
-    [width, tableColumns.value, several, visits],
+    () => columnsFor(width, tableColumns.value, { step: several, visit: visits, worker: workers }),
+    [width, tableColumns.value, several, visits, workers],
   );
   useEffect(() => {
     shownColumns.value = columns.map(({ id }) => id);
@@ -188,7 +191,7 @@ function Cell({ column, row }: { column: TableColumn; row: Snapshot }) {
   const { id, text } = column;
   if (id === 'trend') return <td class="trend">{row.trend && <Sparkline trend={row.trend} name={LABELS[trendOf(tableSort.value)]} />}</td>;
   if (!text) return <NumberCell column={column} value={cellNumber(row, id)} />;
-  const shown = cellText(row, id);
+  const shown = id === 'worker' ? visible(workerName(row.worker, runDetail.value?.workers ?? [])) : cellText(row, id);
   return (
     <td class={`text-${id}`} title={shown}>
       {id === 'tensor' ? <TensorLabel row={row} /> : shown}
