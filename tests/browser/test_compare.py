@@ -28,7 +28,8 @@ def two(tmp_path: Path, serve: Serve) -> Site:
             Node(f"{layer}/Neg", "Neg", [f"{layer}/Exp:0"], **F),
         ]
         with DumpWriter(tmp_path, run=run) as writer:
-            graph = writer.graph(Graph("step", nodes, functions={"": Function()}, stacks=[[("model.py", 7, "call")]]))
+            stacks = [[("model.py", 7, "call")]]
+            graph = writer.graph(Graph("step", nodes, functions={"": Function()}, stacks=stacks))
             for step in range(2):
                 exp = np.exp(x)
                 if run == "before" and step:

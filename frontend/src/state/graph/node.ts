@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import { snapshotAt, visitsOf } from '../../model/run/step_list';
 import type { Snapshot } from '../../model/wire/answers';
+import { rowOf } from '../../model/wire/graph';
 import type { NodeStatistic } from '../../model/wire/value_scale';
 import { chosenTensor, chosenVisit, panelTab } from '../page/choices';
 import { histogramScale, historyBand, panelOpen } from '../page/preferences';
@@ -10,6 +11,7 @@ import { resource } from '../resource';
 import { graphId, runId, runRevision, workerId } from '../runs';
 import { selected, selectedNode } from '../selection';
 import { serverSteps, step, stepColumns, stepIndex } from '../steps';
+import { graph } from './graph';
 
 /** Data of the selected node and tensor. Nothing is fetched while the panel is closed. */
 const place = computed(() => {
@@ -32,6 +34,14 @@ export const captured = computed<boolean | null>(() => {
   const detail = node.data.value;
   if (detail === null || detail.name !== selectedNode.value) return null;
   return (detail.outputs.find((output) => output.slot === selected.value?.slot)?.snapshots ?? 0) > 0;
+});
+
+/** The nodes that read the variable whose handle is selected; null for a tensor with values. */
+export const handleReads = computed<readonly string[] | null>(() => {
+  const [detail, drawn] = [node.data.value, graph.data.value];
+  const output = detail?.name === selectedNode.value ? detail?.outputs.find(({ slot }) => slot === selected.value?.slot) : undefined;
+  if (output?.dtype !== 'resource' || drawn === null) return null;
+  return output.consumers.filter((name) => drawn.opTypes.at(rowOf(drawn, name)) === 'ReadVariableOp');
 });
 
 /** The selected output, if the node does not have it: an address can name any. */

@@ -1,14 +1,23 @@
 import { counted } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import { splitScope, tensorName } from '../../model/wire/names';
-import { node, visits } from '../../state/graph/node';
+import { handleReads, node, visits } from '../../state/graph/node';
 import { chosenVisit } from '../../state/page/choices';
-import { selectTensor } from '../../state/selection';
+import { selectNode, selectTensor } from '../../state/selection';
 import { CodeBlock } from '../kit/CopyButton';
 import { Message } from '../kit/Message';
 import { ComputeOffer } from '../value/ComputeOffer';
 
 /** The tensor has no snapshot at any step: how to capture it. */
 export function NotCaptured() {
+  const reads = handleReads.value;
+  if (reads !== null)
+    return (
+      <Message title="No value" testid="not-captured">
+        <p>A handle refers to a variable, and has no values itself.</p>
+        <HandleReads reads={reads} />
+      </Message>
+    );
   const detail = node.data.value;
   const name = detail?.name ?? '…';
   const code = `watch = tensortap.Watch(nodes=${JSON.stringify(escapeRegex(name))})\ntap = tensortap.Tap("logs/run", watch=watch)`;
@@ -18,6 +27,20 @@ export function NotCaptured() {
       <CodeBlock code={code} label="Copy code" />
       <ComputeOffer />
     </Message>
+  );
+}
+
+/** Links to the nodes that read a variable; those of a training step also read it for its gradient. */
+export function HandleReads({ reads }: { reads: readonly string[] }) {
+  if (reads.length === 0) return null;
+  return (
+    <p>
+      Its values are read by{' '}
+      <button type="button" class="link mono" onClick={() => selectNode(reads[0]!)} data-testid="handle-read">
+        {visible(reads[0]!)}
+      </button>
+      {reads.length > 1 && ` and ${counted(reads.length - 1, 'other node')}`}.
+    </p>
   );
 }
 

@@ -1,9 +1,11 @@
 import { useEffect } from 'preact/hooks';
 import { changesOf, READY_CHANGES } from '../../model/wire/what_ifs';
+import { handleReads } from '../../state/graph/node';
 import { chosenTensor } from '../../state/page/choices';
 import { computing, shownStep } from '../../state/replay/replay';
 import { changeError, draft, makeChange, redoChange, undoChange } from '../../state/replay/replay_cursor';
 import { shownWhatIfs } from '../../state/replay/what_ifs';
+import { HandleReads } from '../panel/panel_notices';
 
 /** The replacement of the selected tensor `x`; applying it computes everything downstream. */
 export function OverrideBox() {
@@ -20,9 +22,9 @@ export function OverrideBox() {
   };
   if (facts === null)
     return (
-      <p class="override faint" data-testid="override-hint">
-        Select an output of a node to change it.
-      </p>
+      <div class="override faint" data-testid="override-hint">
+        {handleReads.value ? <HandleReads reads={handleReads.value} /> : <p>Select an output of a node to change it.</p>}
+      </div>
     );
   return (
     <form class="override" aria-label="Change the tensor" onSubmit={apply}>
