@@ -198,6 +198,20 @@ def test_a_damaged_index_changes_no_answer(logdir, cache):
             other.write_bytes(content)
 
 
+def test_rows_of_another_run_are_not_taken(logdir, cache):
+    """GIVEN two runs with as many rows WHEN their saved rows are exchanged THEN the dumps are read."""
+    write(logdir, run="r")
+    write(logdir, range(20, 40), run="q")
+    truth = answers(opened(logdir))
+    one, other = (sorted(folder.glob("rows-*")) for folder in sorted(cache.glob("*/*")))
+    assert len(one) == len(other) > 0
+    for mine, theirs in zip(one, other, strict=True):
+        data = mine.read_bytes()
+        mine.write_bytes(theirs.read_bytes())
+        theirs.write_bytes(data)
+    assert answers(opened(logdir)) == truth
+
+
 def test_an_index_of_other_bytes_is_not_used(logdir, cache):
     write(logdir)
     opened(logdir)

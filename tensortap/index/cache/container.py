@@ -1,7 +1,7 @@
 """A file of named arrays and a JSON object: written as a whole, checked before use, mapped into memory.
 
-8 bytes magic, u32 length of the header, u32 its CRC-32C, header (JSON),
-then the arrays, each at a multiple of 64
+8 bytes magic, u32 length of the header, u32 its CRC-32C, header (JSON, with the file's own name, so that
+another one in its place is noticed), then the arrays, each at a multiple of 64
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def write_container(
         crc = None if name in unchecked else crc32c(_octets(array))
         entries.append([name, array.dtype.str, len(array), at, crc])
         at += array.nbytes + -array.nbytes % _ALIGN
-    header = json.dumps({"about": about, "arrays": entries, "size": at}).encode()
+    header = json.dumps({"name": path.name, "about": about, "arrays": entries, "size": at}).encode()
     header += b" " * (-(len(header) + _HEAD.size) % _ALIGN)
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.tmp")
     try:
@@ -72,11 +72,11 @@ def read_container(path: Path) -> tuple[Any, dict[str, Array]]:
     """(about, arrays) of a file; the arrays are mapped, not read.
 
     Raises:
-        ContainerError: it is missing, cut or damaged.
+        ContainerError: it is missing, cut or damaged, or another file.
     """
     try:
         with path.open("rb", buffering=0) as file:
-            about, entries, start = _read_header(file)
+            about, entries, start = _read_header(file, path.name)
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             _MAPPED.add(mapped)
             arrays = {}
@@ -97,7 +97,7 @@ def release_pages() -> None:
             mapped.madvise(mmap.MADV_DONTNEED)
 
 
-def _read_header(file: RawIOBase) -> tuple[Any, list[list[Any]], int]:
+def _read_header(file: RawIOBase, name: str) -> tuple[Any, list[list[Any]], int]:
     size = os.fstat(file.fileno()).st_size
     magic, length, crc = _HEAD.unpack(file.read(_HEAD.size) or b"")
     if magic != MAGIC or length > min(size, _MAX_HEADER):
@@ -106,6 +106,8 @@ def _read_header(file: RawIOBase) -> tuple[Any, list[list[Any]], int]:
     if crc32c(text) != crc:
         raise ValueError("the header is damaged")
     header = json.loads(text)
+    if header["name"] != name:
+        raise ValueError(f"it was written as {header['name']}")
     start = _HEAD.size + length
     if size != start + header["size"]:
         raise ValueError("the file is truncated")
