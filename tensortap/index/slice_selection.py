@@ -132,7 +132,7 @@ def _expand(items: Sequence[Item], dims: int) -> list[Item]:
         raise SelectionError("A selection can contain '...' only once.", _HINT)
     given = len(items) - ellipses
     if given > dims:
-        raise SelectionError(f"The selection has {given} parts, the tensor {dims} dimensions.", _HINT)
+        raise SelectionError(f"The selection has {given} parts; the tensor has {dims} dimensions.", _HINT)
     fill: list[Item] = [slice(None)] * (dims - given)
     at = next((i for i, item in enumerate(items) if item is ...), len(items))
     return [*items[:at], *fill, *items[at + 1 :]]

@@ -206,7 +206,7 @@ class EventsTail:
                 if not final and len(data) < MAX_LINE:
                     self.pending = len(data)  # a line that is still being written
                     break
-                self._report(f"{len(data)} bytes skipped. A line is too long or has no end.")
+                self._report(f"{len(data)} bytes skipped. A line is too long or has no line break.")
                 self._skipped = True
                 self._offset += len(data)
                 continue

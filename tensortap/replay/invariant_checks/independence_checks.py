@@ -201,7 +201,7 @@ def _embedding(chosen: SelectedNodes, values: Mapping[str, Any], shape: tuple[in
             return name
     raise NotFoundError(
         "No embedding with padding found.",
-        "Pass a tensor [batch, time, …] downstream of the mask: --at.",
+        "Pass a tensor of shape [batch, time, …] downstream of the mask: --at.",
     )
 
 
