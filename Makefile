@@ -5,11 +5,11 @@ PYTHON ?= $(shell .ci/python)
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input
 BENCH ?= *
-# A process more than cores, as tests wait for browsers and servers; four at most: each of them loads TensorFlow.
+# One process more than cores, because tests wait for browsers and servers; at most four, because each loads TensorFlow.
 CORES := $(shell nproc 2>/dev/null || echo 1)
 PYTEST_ARGS ?= -n $(shell echo $$(($(CORES) < 4 ? $(CORES) + 1 : 4))) --dist loadfile
 
-# Installs are done again when what they depend on (or where they are) changes, told by content: checkouts touch times.
+# Installs are repeated when their inputs or the path of the checkout change. Contents decide, because checkouts change timestamps.
 KEY := $(shell { pwd; git ls-files -- '*/__init__.py' 2>/dev/null || ls */__init__.py; cat pyproject.toml setup.py; } | cksum | tr ' ' '-')
 FOR_DEMO := .venv/.for-demo-$(KEY)
 FOR_TESTS := .venv/.for-tests-$(KEY)

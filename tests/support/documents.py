@@ -15,7 +15,10 @@ DOCUMENTS = {"README.md": CHECKOUT / "README.md"} | {
 # Documents that live elsewhere; docs/ links to them.
 OUTSIDE = {
     name: CHECKOUT / name
-    for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "FORMAT.md", "server/http_api.md")
+    for name in (
+        *("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "FORMAT.md", "server/http_api.md"),
+        *(f"frontend/src/{folder}README.md" for folder in ("", "layout/", "render/")),
+    )
 }
 ALL_DOCUMENTS = DOCUMENTS | OUTSIDE
 
