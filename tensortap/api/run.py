@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from tensortap.core.errors import NotARunError, SelectionError
+from tensortap.core.errors import IncompleteWarning, NotARunError, SelectionError
 from tensortap.core.text import counted, did_you_mean
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.graph_store import GraphOverview
@@ -234,13 +235,18 @@ class Run:
         with workers and iterations merged), `by_tensor` (all steps merged) and `workers`. Compacted data are
         read from `compact/`, newer data from the run itself, so compact large runs first.
 
+        Warns with `IncompleteWarning` about data that cannot be read and are missing in the answer.
+
         Raises:
             SelectionError: it is not a valid SELECT. DamagedError: a compacted file is damaged.
         """
         from tensortap.compact.queries import query_run
 
         check_texts(query=query)
-        found = query_run(self._index.path, query)
+        damage: list[str] = []
+        found = query_run(self._index.path, query, damage.extend)
+        for sentence in damage:
+            warnings.warn(f"{self.name}: {sentence}", IncompleteWarning, stacklevel=2)
         columns = {name: found.column(at).to_pylist() for at, name in enumerate(found.column_names)}
         return Table(columns, shown=list(columns))
 

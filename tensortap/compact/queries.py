@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tensortap.core.errors import DamagedError, FormatVersionError, SelectionError
+from tensortap.dump.format.layout import missing_statistics
 from tensortap.dump.format.run_files import CLOSED_FILE, worker_info, wrong_total
 from tensortap.dump.read.runs import RunReader
-from tensortap.storage.filesystem import exists
+from tensortap.storage.filesystem import scan
 from tensortap.storage.uri import is_remote
 
 from .manifest import CompactFile, Manifest, has_streams, read_manifest, read_parquet, read_verified, verify
@@ -172,10 +173,12 @@ class _Tables:
                 missing = wrong_total(self._run_dir / info.worker, count)
             elif tail.pending and info.is_gone:
                 missing.append(f"{info.worker} was stopped. {tail.pending}")
-            if not tail.closed and exists(self._run_dir / info.worker / CLOSED_FILE):
-                missing.append(
-                    f"{info.worker} was closed, but its statistics are truncated. {tail.pending}".strip()
-                )
+            names = _names(self._run_dir / info.worker)
+            if not tail.closed and CLOSED_FILE in names:
+                closed = f"{info.worker} was closed, but its statistics are truncated."
+                missing.append(f"{closed} {tail.pending or ''}".strip())
+            elif mark is None:
+                missing += missing_statistics(info.worker, names)
             self.damage += [sentence for sentence in missing if sentence not in self.damage]
         if not pieces:
             return stream_rows([_no_rows(columns)], "")
@@ -253,6 +256,14 @@ class _Tables:
                 "started": pa.array([each.started for each in workers], pa.timestamp("us", "UTC")),
             }
         )
+
+
+def _names(folder: Path) -> list[str]:
+    """The names of a worker's files; empty while the folder is being removed."""
+    try:
+        return [entry.name for entry in scan(folder)]
+    except (OSError, DamagedError):
+        return []
 
 
 def _no_rows(columns: Sequence[str]) -> pa.RecordBatch:

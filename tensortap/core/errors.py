@@ -108,3 +108,8 @@ class UnexpectedResponseError(Exception):
 
 class UnverifiedWarning(UserWarning):
     """Part of a long value was read from a dump of format 1.0, which has no checksums for parts."""
+
+
+class IncompleteWarning(UserWarning):
+    """Data of a run could not be read, so they are missing in an answer. `tensortap check` lists all
+    damage."""

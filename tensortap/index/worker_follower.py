@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tensortap.compact.manifest import WorkerMark
 from tensortap.core.errors import DamagedError
-from tensortap.dump.format.layout import pruned_files
+from tensortap.dump.format.layout import missing_statistics, pruned_files
 from tensortap.dump.format.run_files import WorkerInfo, WorkerSummary, read_closing, wrong_count
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
@@ -55,7 +55,7 @@ class WorkerFollower:
         self._closing: WorkerSummary | None = None  # the worker's closing record, once known
         self._closing_damage = ""
         self._events: int | None = None
-        self._has_no_statistics = False  # but values, which are written after the first statistics file
+        self._missing_statistics: list[str] = []  # a sentence if all are
         self._at_end = False  # all statistics there are were read
 
     def poll(self) -> bool:
@@ -86,8 +86,7 @@ class WorkerFollower:
     def _missing(self) -> list[str]:
         """Missing parts of a closed worker: by itself, damage at the very end looks like a torn tail."""
         if self._closing is None or not self._at_end:
-            lost = f"{self.info.worker}: stats-000000.arrows is missing." if self._has_no_statistics else ""
-            return [sentence for sentence in (self._closing_damage, lost) if sentence]
+            return [*filter(None, [self._closing_damage]), *self._missing_statistics]
         found = []
         for what, there, said in (
             ("snapshot", self._snapshots, self._closing.snapshots),
@@ -132,9 +131,9 @@ class WorkerFollower:
     def look(self) -> None:
         """Finds out whether the worker is live, and which of its values were removed to save space."""
         entries = _entries(self._folder)
-        self._catalog.prune(self.info.worker, pruned_files(entry.name for entry in entries))
-        names = {entry.name.split("-")[0] for entry in entries}
-        self._has_no_statistics = "values" in names and "stats" not in names
+        names = [entry.name for entry in entries]
+        self._catalog.prune(self.info.worker, pruned_files(names))
+        self._missing_statistics = missing_statistics(self.info.worker, names)
         self._live = False
         if not self._tail.closed:
             patience = UNSEEN_SECONDS if self.info.is_gone else LIVE_SECONDS

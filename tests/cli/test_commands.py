@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 from small_dump import ODD_NODES, WEIGHTS, write_dump
 
+import tensortap
 from tensortap.cli.main import COMMANDS
+from tensortap.core.errors import IncompleteWarning
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.server.app import create_app
 
@@ -467,6 +469,10 @@ def test_missing_statistics_of_a_killed_worker_are_reported(run: Run, tmp_path: 
     assert "No tensors can be read, because the run is damaged." in err
     (listed,) = [row for row in json.loads(run("ls", tmp_path, "--json")[1]) if row["name"] == "numpy"]
     assert listed["damaged"]
+    status, _, err = run("sql", tmp_path / "numpy", "SELECT count(*) FROM snapshots")
+    assert (status, "stats-000000.arrows is missing." in err) == (0, True)
+    with pytest.warns(IncompleteWarning, match="stats-000000.arrows is missing"):
+        tensortap.open(tmp_path).runs["numpy"].sql("SELECT count(*) FROM snapshots")
 
 
 def test_a_graph_without_values_is_no_run_that_captured_nothing(run: Run, tmp_path: Path) -> None:

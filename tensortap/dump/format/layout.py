@@ -44,6 +44,17 @@ def values_path(worker_dir: Path, number: int) -> Path:
     return worker_dir / f"values-{number:06d}.safetensors"
 
 
+def missing_statistics(worker: str, names: Iterable[str]) -> list[str]:
+    """A sentence where all statistics of a worker are missing: values are only written after the first.
+
+    Args:
+        names: of the files in its folder.
+    """
+    kinds = {name.split("-")[0] for name in names}
+    lost = "values" in kinds and "stats" not in kinds
+    return [f"{worker}: {stats_path(Path(), 0).name} is missing."] if lost else []
+
+
 def is_foreign(worker: str, record: Mapping[str, Any]) -> bool:
     """Whether a file in the folder of `worker` says that it was written by another one."""
     return record.get("worker") not in (None, worker)
