@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import tensorflow as tf
 
-from tensortap.core.names import tensor_name
+from tensortap.core.names import EAGER, tensor_name
 from tensortap.core.records import Frame, Function, Graph, Node
 from tensortap.tf import internals
 from tensortap.tf.shapes import capturable_dtype, dtype_text, static_shape
@@ -23,7 +23,6 @@ from .tracing.layer_tracker import LayerTracker
 from .tracing.source_stacks import is_user_file, sources_of
 
 _FUNCTION_MARKS = ("__inference_", "__forward_", "__backward_")
-_NAME = "eager"  # of the graph and its one function
 
 
 class EagerRecorder:
@@ -76,13 +75,13 @@ class EagerRecorder:
             if step.links is not None:
                 step.links.name_eager(self._produced)
             if self._nodes:
-                step.note_selection(_NAME, bool(self._tensors or self._dropped))
+                step.note_selection(EAGER, bool(self._tensors or self._dropped))
                 graph = self._graph()
                 step.put(GraphHandle(lambda: graph), self._tensors)
             if self._dropped:
                 step.drop(self._dropped)
         except Exception as error:
-            step.warnings.function_failed(_NAME, "ran, but its tensors could not be stored", error)
+            step.warnings.function_failed(EAGER, "ran, but its tensors could not be stored", error)
 
     def _on_op(
         self,
@@ -119,7 +118,7 @@ class EagerRecorder:
                 name=name,
                 op_type=op_type,
                 inputs=[source for source in sources if source],
-                function=_NAME,
+                function=EAGER,
                 device=str(outputs[0].device) if outputs else "",
                 layer=layer,
                 stack=self._stack(),
@@ -142,7 +141,7 @@ class EagerRecorder:
             dtype=dtype,
             shape=static_shape(tensor.shape),
             layer=layer,
-            function=_NAME,
+            function=EAGER,
             device=str(tensor.device),
         )
         chosen = step.watched.select(candidate)
@@ -173,9 +172,9 @@ class EagerRecorder:
 
     def _graph(self) -> Graph:
         return Graph(
-            name=_NAME,
+            name=EAGER,
             nodes=self._nodes,
-            functions={_NAME: Function()},
+            functions={EAGER: Function()},
             stacks=list(self._stacks),
             sources=sources_of(self._stacks) if self._sources else {},
             way="in-place",

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from .errors import InvalidNameError
 
+EAGER = "eager"  # the graph of the ops that ran outside functions, and its one function
 GRAPHS = "graphs"  # the folder of a run's graphs
 MAX_RUN_DEPTH = 4  # folders of a run's name: maximum depth at which runs are searched
 MAX_NAME = 4096  # a node name longer than this is cut by no known tool, but no real one comes near

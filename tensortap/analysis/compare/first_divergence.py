@@ -23,9 +23,10 @@ from .matching.program_diff import (
     first_change,
     gradient_cut,
     input_differences,
-    program_differences,
+    own_differences,
     untrained,
 )
+from .matching.sequence_alignment import is_eager
 from .propagation.conditioning import Flow, both, condition_text, differing_program, rounding_origin
 from .propagation.earlier_calls import beginning_in_calls, comes_from_call
 
@@ -38,7 +39,6 @@ _REPLAY_DTYPES = (
 )  # the dtypes that a recorded step is replayed in
 _ALIKE = {"float32", "bfloat16", "float16"}
 _MAX_INPUTS = 8
-_ALL_INPUTS = "All its inputs"
 _SLOT = 5  # the rank of an optimizer's moments
 
 
@@ -83,9 +83,17 @@ def first_divergence(
     kind = roles_of(graph).kind.get(graph.rows[first.node], "")
     variable = roles_of(graph).variable.get(graph.rows[first.node], "")
     variable = variable if first.op_type in VARIABLE_READS else ""
+
+    def line(side: str, node: str) -> FrameDetail | None:
+        return source_line(runs["AB".index(side)], node, first.graph if side == "A" else first.other_graph)
+
+    begins = first.verdict in ("diverges", "noise")
+    others = input_differences(matching[first.graph][0], graph.rows[first.node], line) if begins else []
     text = _variable_text(matching[first.graph], first, variable, steps)
     text = text or (_FROM_CALL if first in from_calls else "")
-    text = text or _text(first, kind, inputs, missing, steps, one_run=runs[0].path == runs[1].path)
+    text = text or _text(
+        first, kind, inputs, missing, steps, one_run=runs[0].path == runs[1].path, same_inputs=not others
+    )
     if condition:
         source = rounding_origin(matching[first.graph], first, tensors)
         rounding = f"It amplifies rounding that starts at {source.tensor} ({source.op_type})."
@@ -93,18 +101,11 @@ def first_divergence(
     if first.verdict == "diverges" and not missing:
         shown = _shown(matching[first.graph], first)
         text = shown if shown and first.before > 0 else " ".join(filter(None, [text, shown]))
-    if first.verdict in ("diverges", "noise"):
-
-        def line(side: str, node: str) -> FrameDetail | None:
-            return source_line(
-                runs["AB".index(side)], node, first.graph if side == "A" else first.other_graph
-            )
-
-        differences = program_differences(matching[first.graph][0], graph.rows[first.node], line)
+    if begins:
+        differences = [*own_differences(matching[first.graph][0], graph.rows[first.node]), *others]
         entry = rank(first, matching[first.graph][0]) in (0, _SLOT)
         if differences and missing and not entry:  # uncaptured tensors are known after all
             text = "Its captured inputs agree." if inputs else ""
-        text = _unless_other_inputs(text, matching[first.graph][0], graph.rows[first.node])
         if entry and first.basis == "shapes":
             differences = []  # an attribute says the same
         text = " ".join(filter(None, [text, *differences]))
@@ -117,12 +118,6 @@ def first_divergence(
             extra = extra or gradient_cut(matching[first.graph][0], row, line)
         return FirstDivergence(first, text, inputs, *frames, extra, variable)
     return FirstDivergence(first, text, inputs, *frames, variable=variable)
-
-
-def _unless_other_inputs(text: str, matching: Matching, row: int) -> str:
-    """Empty if the text compares all inputs of a node that takes others in B."""
-    others = text.startswith(_ALL_INPUTS) and input_differences(matching, row, lambda side, node: None)
-    return "" if others else text
 
 
 _FROM_CALL = (
@@ -139,7 +134,9 @@ def _text(
     steps: int,
     *,
     one_run: bool,
+    same_inputs: bool,
 ) -> str:
+    """Args: same_inputs: whether its partner takes the same inputs."""
     metrics = first.metrics
     if kind == "input" or (first.op_type in INPUTS and not inputs):
         shapes = f"{_shape(first.shape_a)} in A and {_shape(first.shape_b)} in B"
@@ -157,7 +154,7 @@ def _text(
             "or earlier steps."
         )
     if first.op_type.startswith(_RANDOM):
-        return _random_numbers(first, inputs, missing)
+        return _random_numbers(first, inputs, missing, same_inputs=same_inputs)
     if first.op_type == "Const":
         return "A constant of the program differs."
     if metrics.nonfinite_a or metrics.nonfinite_b:
@@ -165,7 +162,7 @@ def _text(
         if metrics.nonfinite_b:
             return f"{some}{metrics.nonfinite_b:,} of its elements are NaN or infinite in B only."
         return f"{some}{metrics.nonfinite_a:,} of its elements are NaN or infinite in A only."
-    return _computed(first, inputs, missing)
+    return _computed(first, inputs, missing, same_inputs=same_inputs)
 
 
 def _variable_text(flow: Flow, first: TensorDifference, variable: str, steps: int) -> str:
@@ -184,7 +181,9 @@ def _variable_text(flow: Flow, first: TensorDifference, variable: str, steps: in
     return f"{what} differs at the start of the step: different initial values, checkpoint or earlier steps."
 
 
-def _random_numbers(first: TensorDifference, inputs: list[TensorDifference], missing: list[str]) -> str:
+def _random_numbers(
+    first: TensorDifference, inputs: list[TensorDifference], missing: list[str], *, same_inputs: bool
+) -> str:
     """Explains different random numbers by the seed or the dtype. One seed gives other numbers in another
     dtype, except that normal numbers of 32 and of 16 bits agree within rounding."""
     stateless = first.op_type.startswith("Stateless")
@@ -198,11 +197,13 @@ def _random_numbers(first: TensorDifference, inputs: list[TensorDifference], mis
         )
         return f"{others} {keeps} --dtype {first.dtype_b}." if first.dtype_b in _REPLAY_DTYPES else others
     if given:
-        return _computed(first, inputs, missing)
+        return _computed(first, inputs, missing, same_inputs=same_inputs)
     return "Random numbers: set the same seed in both runs (keras.utils.set_random_seed)."
 
 
-def _computed(first: TensorDifference, inputs: list[TensorDifference], missing: list[str]) -> str:
+def _computed(
+    first: TensorDifference, inputs: list[TensorDifference], missing: list[str], *, same_inputs: bool
+) -> str:
     if first.verdict == "noise" and first.metrics.relative <= first.limit:
         return ""  # the programs differ here
     if first.verdict == "noise":
@@ -210,10 +211,12 @@ def _computed(first: TensorDifference, inputs: list[TensorDifference], missing: 
     if first.verdict != "diverges":
         return "No single op stands out: the difference grew gradually upstream."
     if inputs and not missing:
+        if not same_inputs:
+            return ""  # their difference is described instead
         worst = max(entry.metrics.relative if entry.metrics.relative >= 0 else 0.0 for entry in inputs)
         if worst == 0:
-            return f"{_ALL_INPUTS} are equal, so the op itself computes something different."
-        apart = f"{_ALL_INPUTS} differ by at most {number_text(worst)} of their scale"
+            return "All its inputs are equal, so the op itself computes something different."
+        apart = f"All its inputs differ by at most {number_text(worst)} of their scale"
         return f"{apart}: the op computes something different, or is ill-conditioned here."
     if missing:
         agree = "Its captured inputs agree" if inputs else "None of its inputs was captured in both runs"
@@ -250,7 +253,7 @@ def earliest(
     What enters the step (data, weights) comes first, then the forward pass before the backward one, and in
     both numbers that are computed with before the whole numbers that shapes are worked out with. Tensors with
     only equal inputs come before those with uncaptured ones. A loop is placed where its caller is, and of its
-    nodes an earlier visit comes first.
+    nodes an earlier visit comes first. Eager ops are placed in the order in which they ran, which is known.
 
     Args:
         found: in data flow order, at least one. matchings: by the id of A's graph. known: what was compared.
@@ -259,12 +262,13 @@ def earliest(
     graphs = list(matchings)
 
     def unsure(entry: TensorDifference) -> bool:
-        return bool(compared_inputs(matchings[entry.graph], entry, known)[1])
+        matching = matchings[entry.graph]
+        return not is_eager(matching.a) and bool(compared_inputs(matching, entry, known)[1])
 
     def key(entry: TensorDifference) -> tuple[int, bool, int, int]:
         matching = matchings[entry.graph]
         outer = dataflow_of(matching.a).outermost(matching.a.rows[entry.node])
-        place = int(matching.a.order[outer])
+        place = outer if is_eager(matching.a) else int(matching.a.order[outer])
         return rank(entry, matching), unsure(entry), graphs.index(entry.graph), place
 
     first = min(found, key=key)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.names import EAGER
 from tensortap.index.run_index import RunIndex
 
 from ..model_graph.call_dataflow import dataflow_of
@@ -16,7 +17,6 @@ from ..model_graph.roles import Slot, first_input
 from ..run_view.step_tensors import StepTensors
 from .upstream import computes_nothing
 
-EAGER = "eager"  # the name of the graph that holds the ops of eager scopes
 _MAX_DEPTH = 20  # calls between a read and the variable's handle
 _MAX_REFERENCES = 500  # references that are followed from one argument
 

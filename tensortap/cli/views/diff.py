@@ -26,9 +26,12 @@ if TYPE_CHECKING:
 _STYLES = {"diverges": "bold red", "amplified": "red", "inherited": "yellow", "noise": "", "same": "dim"}
 _UNMATCHED = 8  # nodes of one side that are listed
 _RENAMES = 8
-_GUESSED = dict.fromkeys(
-    ("structure", "scope"), "  (matched by neighbours, not by name; correct it with --match)"
-)
+_GUESSED = {
+    "order": "  (matched by the order in which the ops ran, not by name; correct it with --match)",
+    **dict.fromkeys(
+        ("structure", "scope"), "  (matched by neighbours, not by name; correct it with --match)"
+    ),
+}
 _NUMBERS = ("max abs", "scale", "relative", "rounding", "cosine", "max ULP")
 _DROPPABLE = ("cosine", "rounding", "scale", "op", "max ULP", "dtypes", "relative")
 

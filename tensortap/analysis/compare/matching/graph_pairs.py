@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import get_args
 
 import numpy as np
 
@@ -18,10 +19,11 @@ from ..comparison_records import GraphPair, Unmatched
 from ..metrics.summary_bounds import equal_summaries
 from ..side import Side
 from .flow_graph import FlowGraph
-from .node_matching import Matching, match_nodes
+from .node_matching import How, Matching, match_nodes
 from .row_alignment import CodeMap, StepRows, graphs_by_place, joined, merged, step_rows
 
 MAX_LISTED = 2000  # nodes without a partner that are listed for a graph
+_BY_NAME = ("name", "order")  # of equal names
 _WITH_LINES = 50  # of them, that many with their source lines: as many as the page lists
 
 
@@ -77,7 +79,7 @@ def graph_pair(matching: Matching) -> GraphPair:
     """The pair in numbers."""
     a, b = matching.a, matching.b
     pairs = {row: (a.names[row], b.names[at]) for row, at in matching.partner.items()}
-    counts = dict.fromkeys(("name", "structure", "scope", "hand"), 0)
+    counts = dict.fromkeys(get_args(How), 0)
     for how in matching.how.values():
         counts[how] += 1
     return GraphPair(
@@ -88,7 +90,7 @@ def graph_pair(matching: Matching) -> GraphPair:
         len(a) - len(matching.partner),
         len(b) - len(matching.partner),
         matching.renames,
-        dict(pair for row, pair in pairs.items() if matching.how[row] != "name" or pair[0] != pair[1]),
+        dict(pair for row, pair in pairs.items() if matching.how[row] not in _BY_NAME or pair[0] != pair[1]),
     )
 
 

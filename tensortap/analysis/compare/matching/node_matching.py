@@ -1,4 +1,4 @@
-"""Matches the nodes of two graphs: manually, by name, by structure, by renamed scope."""
+"""Matches the nodes of two graphs: manually, by name or order, by structure, by renamed scope."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from tensortap.index.graph.graph_index import GraphIndex
 
 from ...model_graph.op_types import constant_text
 from ...model_graph.roles import first_input, roles_of
+from .sequence_alignment import aligned_ops, is_eager
 
 Use = tuple[object, ...]
 Excludes = Callable[[int, int], bool]  # whether a row of A and one of B cannot be a pair
-How = Literal["hand", "name", "structure", "scope"]
+How = Literal["hand", "name", "order", "structure", "scope"]
 _MOST_PASSES = 8  # over what structure left
 _NAME_NUMBER = re.compile(r"_\d+$")
 _PRODUCTS = ("MatMul", "BatchMatMulV2", "BatchMatMulV3")
@@ -39,8 +40,9 @@ class Matching:
 
     Attributes:
         a, b: the graphs. partner: row in `a` -> row in `b`. how: row in `a` -> how it was found: `hand`,
-        `name` (and op type), `structure` (the only two with that neighbourhood), `scope` (in a
-        scope that others found to be renamed). renames: (scope in A, scope in B, nodes that say so).
+        `name` (and op type), `order` (eager ops, in the order in which they ran), `structure` (the only two
+        with that neighbourhood), `scope` (in a scope that others found to be renamed).
+        renames: (scope in A, scope in B, nodes that say so).
         unpaired: pairs that turned out to be wrong, as rows.
     """
 
@@ -84,9 +86,12 @@ def match_nodes(a: GraphIndex, b: GraphIndex, manual_pairs: Mapping[str, str] | 
         if left in a.rows and right in b.rows and b.rows[right] not in found.matched_b:
             found.add(a.rows[left], b.rows[right], "hand")
     excludes = _other_variables(found)
-    _by_name(found, excludes)
-    _by_variable(found)
-    _by_name_and_inputs(found, excludes)
+    if is_eager(a) and is_eager(b):
+        _by_order(found, excludes)
+    else:
+        _by_name(found, excludes)
+        _by_variable(found)
+        _by_name_and_inputs(found, excludes)
     if found.unmatched_a() and found.unmatched_b():
         _by_structure(found, excludes)
         _by_use_and_scope(found, excludes)
@@ -112,6 +117,13 @@ def _by_name(found: Matching, excludes: Excludes) -> None:
             continue
         if _alike(found, row, partner) and not excludes(row, partner):
             found.add(row, partner, "name")
+
+
+def _by_order(found: Matching, excludes: Excludes) -> None:
+    for row, partner in aligned_ops(found.a, found.b):
+        known = row in found.partner or partner in found.matched_b
+        if not known and _of_one_use(found, row, partner) and not excludes(row, partner):
+            found.add(row, partner, "order")
 
 
 def _alike(found: Matching, row: int, partner: int) -> bool:

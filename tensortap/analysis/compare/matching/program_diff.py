@@ -30,15 +30,9 @@ _LONGEST = 60  # characters of a value that is quoted
 _MAX_PATH = 10_000  # nodes that only one side has, followed up from one place
 
 
-def program_differences(matching: Matching, row: int, frame: Frames) -> list[str]:
-    """Sentences on a node of A and its partner: constants they take, attributes, nodes that one side has
-    more."""
-    partner = matching.partner[row]
-    return [
-        *_constants(matching, row),
-        *_attributes(matching, row, partner),
-        *input_differences(matching, row, frame),
-    ]
+def own_differences(matching: Matching, row: int) -> list[str]:
+    """Sentences on a node of A and its partner: constants they take, attributes."""
+    return [*_constants(matching, row), *_attributes(matching, row, matching.partner[row])]
 
 
 def _rewired(matching: Matching, row: int) -> list[str]:

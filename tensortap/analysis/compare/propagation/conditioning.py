@@ -18,7 +18,7 @@ from ...run_view.step_tensors import StepTensors
 from ..comparison_records import TensorDifference
 from ..matching.flow_graph import writers
 from ..matching.node_matching import Matching
-from ..matching.program_diff import program_differences
+from ..matching.program_diff import input_differences, own_differences
 from ..metrics.distances import RTOL
 from ..metrics.ulp import common_dtype
 from .recompute import Recomputed, recomputed
@@ -121,7 +121,8 @@ def differing_program(
 
 def programs_differ(flow: Flow, entry: TensorDifference) -> bool:
     """Whether the programs have the op of a tensor take something else."""
-    return bool(program_differences(flow[0], flow[0].a.rows[entry.node], lambda side, node: None))
+    row = flow[0].a.rows[entry.node]
+    return bool(own_differences(flow[0], row) or input_differences(flow[0], row, lambda side, node: None))
 
 
 def ancestors(row: int, flow: Flow) -> set[int]:
