@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from flask import Blueprint, Flask, Response, current_app, request
@@ -14,7 +12,6 @@ from tensortap.dump.recording.recording_files import (
     RecordingNote,
     RecordingPlace,
     find_recordings,
-    recording_note,
 )
 from tensortap.index.run_index import RunIndex
 from tensortap.replay.client import ReplayProcess
@@ -63,38 +60,27 @@ def close_replays(app: Flask) -> None:
 def list_recordings(run: str) -> Response:
     """GET api/runs/<run>/recordings"""
     Parameters().done()
-    found = find_recordings(current_run(run).path)
+    found = current_run(run).recordings()
     allowed = _KEY in current_app.extensions
     return json_response(
         {
             "allowed": allowed,
             "hint": "" if allowed else NO_REPLAY[1],
-            "recordings": [_recording_fields(place) for place in found],
+            "recordings": [_recording_fields(place, note) for place, note in found],
             "tests": [{"name": name, "question": question} for name, question in TESTS.items()],
         }
     )
 
 
-def _recording_fields(place: RecordingPlace) -> dict[str, Any]:
-    try:
-        note = _note(place.path)
-    except LookupError:  # an unreadable one may be fixed, or shared with this user, later
-        note = RecordingNote()
+def _recording_fields(place: RecordingPlace, note: RecordingNote) -> dict[str, Any]:
     return {
         "id": place.path.name,
         "step": place.step,
         "call": place.call,
         "function": note.function,
         "graph": note.graph,
+        "damage": note.damage,
     }
-
-
-@lru_cache(maxsize=8192)  # a recording does not change any more; errors are not cached
-def _note(folder: Path) -> RecordingNote:
-    note = recording_note(folder)
-    if not note.function:
-        raise LookupError(folder)
-    return note
 
 
 @blueprint.post("/api/replay/<run>/compute")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tensortap.dump.recording.recording_files import find_recordings
 from tensortap.index.missing_values import no_value
 from tensortap.index.query.search import snapshots
 from tensortap.index.run_index import RunIndex
@@ -100,11 +99,18 @@ def _captured_steps_text(run: RunIndex) -> str:
     else:
         text = f"Only {len(steps):,} steps between {first} and {last} were captured."
     captured = set(steps)
-    recorded = sorted({place.step for place in find_recordings(run.path)} - captured)
-    if not recorded:
-        return text
-    named = ", ".join(map(str, recorded[:_NAMED])) + (", …" if len(recorded) > _NAMED else "")
-    return f"{text} Recorded, not captured: {named} (see 'tensortap replay')."
+    notes = run.recordings()
+    sound = {place.step for place, note in notes if not note.damage}
+    damaged = {place.step for place, note in notes if note.damage} - sound
+    if sound - captured:
+        text += f" Recorded, not captured: {_named(sound - captured)} (see 'tensortap replay')."
+    if damaged:
+        text += f" Damaged recordings: {_named(damaged)} (see 'tensortap check')."
+    return text
+
+
+def _named(steps: set[int]) -> str:
+    return ", ".join(map(str, sorted(steps)[:_NAMED])) + (", …" if len(steps) > _NAMED else "")
 
 
 def uncaptured_reasons(run: RunIndex) -> list[str]:

@@ -18,6 +18,13 @@ from tensortap.dump.format.layout import COMPACT
 from tensortap.dump.format.run_files import WorkerInfo
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
+from tensortap.dump.recording.recording_files import (
+    FOLDER,
+    RecordingNote,
+    RecordingPlace,
+    find_recordings,
+    recording_note,
+)
 from tensortap.storage.filesystem import stat_path
 from tensortap.system.user_dirs import cache_folder
 
@@ -107,6 +114,8 @@ class RunIndex:
         self.info: dict[str, Any] = {}
         self.described = True  # by a run.json that could be read
         self._info_damage: list[str] = []
+        self._notes: dict[Path, RecordingNote] = {}
+        self._recordings_at, self._recordings_damage = -1, list[str]()
         self._info_denied = False  # it is unreadable
         self._lost: dict[tuple[object, ...], str] = {}  # damaged values, and why
         self._lost_at = 0  # `catalog.prunings` when they were read
@@ -442,7 +451,23 @@ class RunIndex:
         denied = [] if self._shelf is None else self._shelf.denied
         compacted = [] if self._compacted is None else self._compacted.damage
         lost = list(self._lost.values()) if self._lost_at == self.catalog.prunings else []
-        return self._info_damage + compacted + workers + denied + graphs + self.events.damage + lost
+        found = self._info_damage + compacted + workers + denied + graphs + self.events.damage + lost
+        return found + self._damaged_recordings()
+
+    def recordings(self) -> list[tuple[RecordingPlace, RecordingNote]]:
+        """The recordings of the run, and their notes. A readable note is read once."""
+        for place in (places := find_recordings(self.path)):
+            if place.path not in self._notes or self._notes[place.path].damage:
+                self._notes[place.path] = recording_note(place.path)
+        return [(place, self._notes[place.path]) for place in places]
+
+    def _damaged_recordings(self) -> list[str]:
+        """Sentences about recordings without a readable manifest, looked for when recordings were added."""
+        at = _added(self.path / FOLDER)
+        if at != self._recordings_at or self._recordings_damage:
+            self._recordings_at = at
+            self._recordings_damage = [note.damage for _, note in self.recordings() if note.damage]
+        return self._recordings_damage
 
     @property
     def unfinished(self) -> list[str]:

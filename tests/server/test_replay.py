@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +17,9 @@ from polling import until
 from small_dump import Api, write_dump
 from werkzeug.test import Client, TestResponse
 
+import tensortap
+from tensortap.__main__ import main
+from tensortap.analysis.notes import coverage_note
 from tensortap.core.errors import TensortapError
 from tensortap.core.progress import Advance, Notice, ignore_advance, ignore_notice
 from tensortap.core.records import Graph, Node
@@ -416,18 +420,38 @@ def test_closing_ends_the_process_and_removes_what_was_computed(logdir: Path) ->
     assert (process.closed, folder.exists()) == (1, False)
 
 
-def test_a_recording_that_was_mended_is_listed_with_its_names(
-    tmp_path: Path, opened: Callable[..., Api]
+def test_a_damaged_recording_is_reported_until_it_is_mended(
+    tmp_path: Path, opened: Callable[..., Api], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with DumpWriter(tmp_path, "run") as writer:
-        writer.log("x", 1.0, step=5)
+        writer.log("x", 1.0, step=4)
     manifest = write_recording(tmp_path / "run", Recording("f", b"", (), 5)) / "recording.json"
     api = opened(tmp_path)
     whole = manifest.read_bytes()
+    manifest.write_bytes(b"{")
+    sentence = f"recording {manifest.parent.name}: recording.json is not JSON"
     for content, function in ((b"{", ""), (whole, "f")):
         manifest.write_bytes(content)
-        (listed,) = api.json(f"/api/runs/{api.run_id('run')}/recordings")["recordings"]
+        address = f"/api/runs/{api.run_id('run')}"
+        (listed,) = api.json(f"{address}/recordings")["recordings"]
+        damage = api.json(address)["damage"]
+        note = coverage_note(tensortap.open(tmp_path).runs["run"]._index)
+        main(["info", str(tmp_path / "run")])
+        printed = " ".join(capsys.readouterr().out.split())
+        main(["ls", str(tmp_path), "--json"])
+        (row,) = json.loads(capsys.readouterr().out)
+        main(["replay", str(tmp_path / "run"), "--list", "--json"])
+        (recorded,) = json.loads(capsys.readouterr().out)
         assert listed["function"] == function
+        if function:
+            assert (listed["damage"], row["damaged"], recorded["damage"]) == ("", False, "")
+            assert "Recorded, not captured: 5 (see 'tensortap replay')." in note
+        else:
+            assert listed["damage"].startswith(sentence) and damage == [listed["damage"]]
+            assert row["damaged"] and sentence in printed
+            assert recorded["damage"].startswith("recording.json is not JSON")
+            assert "Damaged recordings: 5 (see 'tensortap check')." in note
+            assert "Recorded, not captured" not in note
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,20 @@ def print_recordings(found: list[Any], as_json: bool) -> None:
 
     rows = []
     for place in found:
-        recording = open_recording(place.path)
+        try:
+            recording = open_recording(place.path)
+        except TensortapError as error:
+            rows.append(
+                {
+                    "step": place.step,
+                    "call": place.call,
+                    "function": "",
+                    "bytes": 0,
+                    "failed": "",
+                    "damage": str(error),
+                }
+            )
+            continue
         size = sum(array.nbytes for argument in recording.arguments for array in argument.arrays)
         rows.append(
             {
@@ -86,6 +99,7 @@ def print_recordings(found: list[Any], as_json: bool) -> None:
                 "function": recording.function,
                 "bytes": size,
                 "failed": recording.failed,
+                "damage": "",
             }
         )
     if as_json:
@@ -98,7 +112,7 @@ def print_recordings(found: list[Any], as_json: bool) -> None:
             str(row["call"]),
             cell(short_function_name(row["function"])),
             f"{row['bytes'] / 1e6:.2f}",
-            cell(row["failed"], "red"),
+            cell(row["damage"] or row["failed"], "red"),
         )
     console().print(table)
 

@@ -21,7 +21,7 @@ from tensortap.storage.filesystem import exists, is_folder, scan, stat_path
 from ..read.runs import Unread
 from .blobs import LARGE, SMALL, BlobReader, Blobs, FolderBlobs, get, large_name, store
 from .recording import Recording
-from .recording_manifest import from_manifest, to_manifest
+from .recording_manifest import checked_manifest, from_manifest, to_manifest
 
 FOLDER = "recordings"
 MANIFEST = "recording.json"
@@ -149,20 +149,26 @@ def _read(folder: Path, own: BlobReader, shared: BlobReader) -> Recording:
 @dataclass(frozen=True, slots=True)
 class RecordingNote:
     """Facts of a recording that are read quickly: its function's name, the id of that one's graph in the
-    run, why it was recorded (empty where that cannot be read), and when, in seconds since 1970 (0)."""
+    run, why it was recorded (empty where that cannot be read), and when, in seconds since 1970 (0). `damage`:
+    a sentence if its manifest cannot be read; its values are not checked here."""
 
     function: str = ""
     graph: str = ""
     reason: str = ""
     time: float = 0.0
+    damage: str = ""
 
 
 def recording_note(folder: Path) -> RecordingNote:
     """Read the note of the recording in a folder, without its values."""
     try:
-        manifest = read_json(folder / MANIFEST, MAX_MANIFEST)
-    except (OSError, TensortapError):
-        return RecordingNote()
+        manifest = checked_manifest(read_json(folder / MANIFEST, MAX_MANIFEST))
+    except FileNotFoundError:
+        return RecordingNote(damage=f"recording {folder.name}: {MANIFEST} is missing. Copy it again.")
+    except TensortapError as error:
+        return RecordingNote(damage=f"recording {folder.name}: {error}")
+    except OSError as error:
+        return RecordingNote(damage=f"recording {folder.name}: {MANIFEST} cannot be read: {error.strerror}.")
     name, graph, reason = (str(manifest.get(key) or "") for key in ("function", "graph", "reason"))
     time = manifest.get("time")
     known = float(time) if isinstance(time, (int, float)) and abs(time) < _LATEST else 0.0

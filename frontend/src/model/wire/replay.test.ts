@@ -25,7 +25,7 @@ const COMPUTED: Computed = {
   },
 };
 
-const recorded = (id: string, step: number, call: number, name: string) => ({ id, step, call, function: name, graph: `${name}-1` });
+const recorded = (id: string, step: number, call: number, name: string) => ({ id, step, call, function: name, graph: `${name}-1`, damage: '' });
 
 test('a recording is that of the step, its last call of the current graph, its last call, else the last', () => {
   const all = [recorded('a', 1, 0, 'disc'), recorded('b', 1, 1, 'gen'), recorded('c', 5, 0, 'disc')];
@@ -44,6 +44,8 @@ test('a recording is told by its step, its function, and its call where that say
     recorded('e', 6, 3, ''),
   ];
   expect(all.map((each) => recordingLabel(each, all))).toEqual(['1, disc', '1, gen, call 1', '1, gen, call 2', '5', '6, call 3']);
+  const damaged = { ...recorded('f', 7, 0, ''), damage: 'recording 7-0: recording.json is missing.' };
+  expect(recordingLabel(damaged, [damaged])).toBe('7, damaged');
 });
 
 test('a computed step is asked by tensor and walked by node', () => {

@@ -12,6 +12,8 @@ export interface RecordingEntry {
   /** Name of the called function, and the id of its graph; empty if the recording does not say. */
   function: string;
   graph: string;
+  /** Why it cannot be read, or empty. */
+  damage: string;
 }
 
 export interface Recordings {
@@ -73,13 +75,13 @@ export function recordingAt(recordings: readonly RecordingEntry[], step: number 
   return recordingOf(recordings, step, graph) ?? recordingOf(recordings, recordings.at(-1)?.step ?? null, graph);
 }
 
-/** The step; if several of its calls were recorded, also the function, and its number if needed. */
+/** The step; if several of its calls were recorded, also the function, and its number if needed; `damaged`. */
 export function recordingLabel(recording: RecordingEntry, recordings: readonly RecordingEntry[]): string {
   const beside = recordings.filter((each) => each.step === recording.step && each.id !== recording.id);
-  if (beside.length === 0 && recording.call === 0) return String(recording.step);
+  const alone = beside.length === 0 && recording.call === 0;
   const named = recording.function !== '' && beside.every((each) => each.function !== recording.function);
-  const parts = [String(recording.step), recording.function, named ? '' : `call ${recording.call}`];
-  return parts.filter((part) => part !== '').join(', ');
+  const call = alone ? [] : [recording.function, !named && `call ${recording.call}`];
+  return [recording.step, ...call, recording.damage && 'damaged'].filter((part) => part !== '' && part !== false).join(', ');
 }
 
 export interface TensorFacts {

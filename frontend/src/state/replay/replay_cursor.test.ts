@@ -68,7 +68,7 @@ const server: Provider = {
       return {
         allowed: true,
         hint: '',
-        recordings: steps.map((step) => ({ id: `step-${step}-0`, step, call: 0, function: 'f', graph: '' })),
+        recordings: steps.map((step) => ({ id: `step-${step}-0`, step, call: 0, function: 'f', graph: '', damage: '' })),
       };
     if (path.endsWith('/snapshots')) {
       if (gone.has(path.split('/')[1] ?? '')) throw new ApiError(404, 'There is no such run.', '');

@@ -80,7 +80,7 @@ function Head() {
         testid="recording"
       >
         {all.map((each) => (
-          <option key={each.id} value={each.id}>
+          <option key={each.id} value={each.id} title={each.damage}>
             {visible(recordingLabel(each, all))}
           </option>
         ))}
