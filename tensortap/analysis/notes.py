@@ -10,6 +10,7 @@ from tensortap.index.query.search import snapshots
 from tensortap.index.run_index import RunIndex
 
 _MAX_EVENTS = 5
+_NOTHING = "Nothing was captured"  # begins the warnings that explain why there is no step at all
 _NAMED = 4  # recorded steps that are named
 
 
@@ -90,7 +91,7 @@ def _captured_steps_text(run: RunIndex) -> str:
         why = next(iter(uncaptured_reasons(run)), "")
         if not why:
             return "No step was captured yet."
-        return why if why.startswith("Nothing was captured") else f"No step was captured. {why}"
+        return why if why.startswith(_NOTHING) else f"No step was captured. {why}"
     first, last = steps[0], steps[-1]
     if len(steps) == 1:
         text = f"Only step {first} was captured."
@@ -114,9 +115,11 @@ def _named(steps: set[int]) -> str:
 
 
 def uncaptured_reasons(run: RunIndex) -> list[str]:
-    """Reasons why tensors were not captured, as the program was warned, each with the fix; at most 5."""
-    texts = (str(event.facts.get("text", "")) for event in run.events.events("unseen"))
-    return list(filter(None, dict.fromkeys(texts)))[:_MAX_EVENTS]
+    """Reasons why tensors were not captured, as the program was warned, each with the fix; at most 5. First
+    those that explain a run without any. Warnings about recordings are none."""
+    events = [event for event in run.events.events("unseen") if event.facts.get("about") != "record"]
+    texts = dict.fromkeys(text for event in events if (text := str(event.facts.get("text", ""))))
+    return sorted(texts, key=lambda text: not text.startswith(_NOTHING))[:_MAX_EVENTS]
 
 
 def uncaptured_functions(run: RunIndex) -> frozenset[str]:

@@ -179,6 +179,8 @@ def test_an_infinite_factor_is_followed_back_without_a_warning(tmp_path: Path) -
 
 def test_a_run_without_a_snapshot_says_why(tmp_path: Path) -> None:
     with DumpWriter(tmp_path, run="made") as writer:
+        text = "Tap(record=…) does not record eager code: it has no graph."
+        writer.event("unseen", step=0, text=text, functions=[], about="record")
         writer.event("unseen", step=0, text="The function f could not be tapped.", functions=[])
     (run,) = opened(tmp_path)
     assert nan_report(run).notes == ["No step was captured. The function f could not be tapped."]

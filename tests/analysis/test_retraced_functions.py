@@ -36,3 +36,5 @@ def test_a_function_that_is_traced_again_gives_each_finding_once(tmp_path: Path)
     assert len(run.graphs) == 4
     assert "DeadRelu" in {finding.rule for finding in found}
     assert len({(finding.rule, finding.tensor) for finding in found}) == len(found)
+    (dead,) = (finding for finding in found if finding.rule == "DeadRelu")
+    assert (dead.first_step, dead.last_step, dead.steps, dead.of) == (0, 19, 20, 20)

@@ -148,7 +148,14 @@ def asked(logdir: Path) -> Iterator[Asked]:
     assert listed["allowed"] is True
     assert {"name": "batch", "question": "Does one sample affect the numbers of another?"} in listed["tests"]
     (recording,) = listed["recordings"]
-    assert recording == {"id": recording["id"], "step": 5, "call": 0, "function": "f", "graph": "f-1"}
+    assert recording == {
+        "id": recording["id"],
+        "step": 5,
+        "call": 0,
+        "function": "f",
+        "graph": "f-1",
+        "damage": "",
+    }
     jobs = app.extensions["tensortap-replay-jobs"]
     yield Asked(client, process, jobs, run, recording["id"])
     jobs.close()

@@ -169,23 +169,57 @@ class Deduplicator:
 
 
 def _once_per_function(view: RunView, hits: Sequence[Hit]) -> list[Hit]:
-    """Chooses among hits on one tensor in several traces of a function the one with the most steps. A
-    function is traced again for inputs of other shapes, and each step runs one of its traces."""
-    traces: dict[tuple[str, str, str], list[Hit]] = {}
+    """Joins hits on one tensor in several traces of a function: that with the most steps counts the steps of
+    all traces. A function is traced again for inputs of other shapes, and each step runs one of its
+    traces."""
+    traces = view.cached("traces of tensors", lambda: _traces(view))
+    joined, repeated = dict[int, Hit](), set[int]()
+    by_key: dict[_Trace, list[Hit]] = {}
     for hit in hits:
-        tensor = view.tensors[hit.tensor]
-        function = tensor.graph.rpartition("-")[0] or tensor.graph  # a graph's id ends with a hash
-        traces.setdefault((function, tensor.name, tensor.op_type), []).append(hit)
-    repeated: set[int] = set()
-    for group in traces.values():
-        seen: list[set[int]] = []
-        for hit in sorted(group, key=lambda hit: -hit.steps) if len(group) > 1 else ():
-            catalog = view.run.catalog
-            steps = set(catalog.column("step", catalog.rows_of_tensor(hit.tensor)).tolist())
-            if seen and all(map(steps.isdisjoint, seen)):
+        by_key.setdefault(_trace(view.tensors[hit.tensor]), []).append(hit)
+    for key, group in by_key.items():
+        if len(traces[key]) == 1:
+            continue
+        steps = {code: _steps(view, code) for code in traces[key]}
+        seen = list[set[int]]()
+        for hit in sorted(group, key=lambda hit: -hit.steps):
+            if seen and all(map(steps[hit.tensor].isdisjoint, seen)):
                 repeated.add(hit.tensor)
-            seen.append(steps)
-    return [hit for hit in hits if hit.tensor not in repeated]
+            seen.append(steps[hit.tensor])
+        captured = set[int]().union(*steps.values())
+        if len(captured) == sum(map(len, steps.values())):
+            longest = max(group, key=lambda hit: hit.steps)
+            joined[longest.tensor] = _joined(longest, group, len(captured))
+    return [joined.get(hit.tensor, hit) for hit in hits if hit.tensor not in repeated]
+
+
+_Trace = tuple[str, str, str]  # function, tensor name, op type
+
+
+def _trace(tensor: TensorRole) -> _Trace:
+    function = tensor.graph.rpartition("-")[0] or tensor.graph  # a graph's id ends with a hash
+    return function, tensor.name, tensor.op_type
+
+
+def _traces(view: RunView) -> dict[_Trace, list[int]]:
+    """The codes of one tensor in the traces of its function."""
+    found: dict[_Trace, list[int]] = {}
+    for tensor in view.tensors:
+        found.setdefault(_trace(tensor), []).append(tensor.code)
+    return found
+
+
+def _steps(view: RunView, code: int) -> set[int]:
+    catalog = view.run.catalog
+    return set(catalog.column("step", catalog.rows_of_tensor(code)).tolist())
+
+
+def _joined(hit: Hit, group: Sequence[Hit], steps: int) -> Hit:
+    """A hit with the steps of all traces of its function, whose tensor was captured at `steps` steps."""
+    if hit.looked_at:  # it doesn't count steps
+        return hit
+    first, last = min(each.first_step for each in group), max(each.last_step for each in group)
+    return replace(hit, steps=sum(each.steps for each in group), of=steps, first_step=first, last_step=last)
 
 
 def _without_validation(view: RunView, hits: Sequence[Hit]) -> list[Hit]:
