@@ -201,7 +201,7 @@ def test_a_damaged_archive_is_reported_not_shown_as_empty(logdir: Path, tmp_path
 
     def reported() -> bool:
         found = client.get("/api/runs").get_json()
-        return found["unread_count"] == 1 and "not a readable zip" in found["unread"][0]["reason"]
+        return found.get("unread_count") == 1 and "not a readable zip" in found["unread"][0]["reason"]
 
     until(reported, "the damaged archive")
     answer = create_app(stored).test_client().get("/api/runs")
