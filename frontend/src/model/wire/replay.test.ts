@@ -25,7 +25,14 @@ const COMPUTED: Computed = {
   },
 };
 
-const recorded = (id: string, step: number, call: number, name: string) => ({ id, step, call, function: name, graph: `${name}-1`, damage: '' });
+const recorded = (id: string, step: number, call: number, name: string) => ({
+  id,
+  step,
+  call,
+  function: name,
+  graph: `${name}-1`,
+  damage: '',
+});
 
 test('a recording is that of the step, its last call of the current graph, its last call, else the last', () => {
   const all = [recorded('a', 1, 0, 'disc'), recorded('b', 1, 1, 'gen'), recorded('c', 5, 0, 'disc')];
