@@ -24,6 +24,7 @@ COPIED_PAGES = {
     "changelog.md": "CHANGELOG.md",
 }
 GALLERY = CHECKOUT / ".tools" / "gallery"  # where `make docs` puts what .ci/gallery.py makes
+VIEWER = CHECKOUT / "server" / "static" / "viewer.html"  # once the page is built
 PAGES = {path: page for page, path in COPIED_PAGES.items()}
 # What `tensortap.open` returns; with tensortap's own names and those that documents import, the whole API.
 READING = [
@@ -96,7 +97,8 @@ def gallery_page(folder: Path) -> str:
         return "# Gallery\n\nThis site was built without its runs: `make docs` trains them.\n"
     return (
         "# Gallery\n\nReal runs of programs with one mistake each. A story opens in the browser"
-        + (" and needs no server. A run opens with `tensortap serve FILE`, or dropped on a story.\n\n")
+        " and needs no server. A run opens with `tensortap serve FILE`, or dropped on a story"
+        f" or on the {_viewer_link()}.\n\n"
         + "".join(
             f"## {each['seen']}\n\n{_plain(each['found'])}\n\n"
             f"Found by `{each['by']}`{_at(each['line'])}."
@@ -105,6 +107,10 @@ def gallery_page(folder: Path) -> str:
             for each in findings
         )
     )
+
+
+def _viewer_link() -> str:
+    return '<a href="viewer.html">static viewer</a>' if VIEWER.is_file() else "static viewer"
 
 
 def _at(line: str) -> str:
@@ -137,6 +143,8 @@ def on_files(files: Files, config: Any) -> Files:
         files.append(File.generated(config, page, content=content))
     for story in sorted([*GALLERY.glob("*.html"), *GALLERY.glob("*.tap.zip")]):
         files.append(File.generated(config, f"gallery/{story.name}", abs_src_path=str(story)))
+    if VIEWER.is_file():
+        files.append(File.generated(config, "viewer.html", abs_src_path=str(VIEWER)))
     return files
 
 

@@ -2,7 +2,7 @@
 
 import './styles/index.css';
 import { render } from 'preact';
-import { embeddedStory, type StoryFile } from './api/story/story_file';
+import { embeddedStory, type StoryFile, storyOfPage } from './api/story/story_file';
 import { storyOfTapZip } from './api/story/tap_zip';
 import { mount } from './mount';
 import { theme } from './state/page/preferences';
@@ -30,7 +30,7 @@ function offer(error: string): void {
 
 async function open(file: File): Promise<void> {
   try {
-    await show(await storyOfTapZip(file));
+    await show(await (/\.html?$/i.test(file.name) ? storyOfPage(await file.text()) : storyOfTapZip(file)));
   } catch (error) {
     if (shownStory.peek() === null) offer(messageOf(error));
     else window.alert(messageOf(error));

@@ -46,6 +46,14 @@ def plugin_module() -> Response:
     return _send("plugin.js", "no-cache")
 
 
+@blueprint.get("/viewer.html")
+def viewer() -> Response:
+    """The static viewer as a file to save: its inline script runs in no page of a server."""
+    answer = _send("viewer.html", "no-cache")
+    answer.headers["Content-Disposition"] = 'attachment; filename="tensortap-viewer.html"'
+    return answer
+
+
 @blueprint.get("/<path:file>")
 def file(file: str) -> Response:
     """One file of the build; a path that leads out of it is not found."""

@@ -66,3 +66,11 @@ def test_the_token_guards_the_assets_too(tmp_path: Path, built: Path, opened: Op
 
 def test_a_name_that_no_file_can_have_is_not_found(tmp_path: Path, built: Path, opened: Opened) -> None:
     opened(tmp_path).get(f"/{'a' * 300}.js", 404)
+
+
+def test_the_static_viewer_is_a_file_to_save(tmp_path: Path, built: Path, opened: Opened) -> None:
+    """A server's pages run no inline script, so the viewer would stay empty there."""
+    (built / "viewer.html").write_text("<!doctype html>")
+    answer = opened(tmp_path).get("/viewer.html")
+    assert answer.status_code == 200
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="tensortap-viewer.html"'

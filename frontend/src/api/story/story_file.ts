@@ -68,6 +68,13 @@ export async function storyPage(viewer: string, story: StoryFile): Promise<strin
   return `${before}${OPENING}${toBase64(await packStory(story))}</script>${after}`;
 }
 
+/** The story in the HTML of another page. */
+export async function storyOfPage(html: string): Promise<StoryFile> {
+  const story = await embeddedStory(/id="tensortap-story">([\w+/=]+)</.exec(html)?.[1] ?? ''); // not the viewer's code, which names the element
+  if (story === null) throw new StoryFileError('This HTML file is not a story. Create one with "tensortap story RUN --out story.html".');
+  return story;
+}
+
 /** The story in this document; null if there is none. */
 export async function embeddedStory(text: string): Promise<StoryFile | null> {
   const data = text.trim();

@@ -5,7 +5,7 @@ import { decodeNodeTrends } from '../../model/wire/node_trends';
 import { decodeStepHistograms } from '../../model/wire/step_histograms';
 import { encodeColumns, encodeNpy } from '../encode';
 import { selectNpy } from './select_npy';
-import { embeddedStory, packStory, type RecordedAnswer, type StoryFile, storyPage } from './story_file';
+import { embeddedStory, packStory, type RecordedAnswer, type StoryFile, storyOfPage, storyPage } from './story_file';
 import { StoryProvider } from './story_provider';
 import { storyOfTapZip } from './tap_zip';
 
@@ -152,6 +152,8 @@ describe('a page', () => {
     expect(page.match(/<script/g)).toHaveLength(2);
     const data = /id="tensortap-story">([^<]*)</.exec(page)![1]!;
     expect(await embeddedStory(data)).toEqual(hostile);
+    expect(await storyOfPage(page)).toEqual(hostile);
+    await expect(storyOfPage(VIEWER)).rejects.toThrow('not a story');
     expect(await embeddedStory(' \n')).toBeNull();
   });
 

@@ -42,16 +42,16 @@ interface OpenFileProps {
 /** The static viewer without a story. */
 export function OpenFile({ error, onFile }: OpenFileProps) {
   return (
-    <main>
-      <Message title="Drop a .tap.zip here" testid="open-file">
+    <main class="open-file">
+      <Message title="Drop a .tap.zip or a story here" testid="open-file">
         <p>
           It stays on this computer. The viewer shows the views stored in it by “tensortap export RUN --viewer --out run.tap.zip” or by the
           page's Share menu.
         </p>
         <input
           type="file"
-          accept=".zip"
-          aria-label="Choose a .tap.zip"
+          accept=".zip,.html"
+          aria-label="Choose a .tap.zip or a story"
           onChange={(event) => {
             const file = event.currentTarget.files?.[0];
             if (file) onFile(file);
