@@ -7,7 +7,6 @@ import type { StepStatistics } from '../../model/wire/step_statistics';
 import './graph.css';
 import './search.css';
 import './legend.css';
-import './tooltip.css';
 import './overlays.css';
 import './picture.css';
 import type { Ref } from 'preact';

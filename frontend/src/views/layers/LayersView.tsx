@@ -1,7 +1,7 @@
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import '../graph/graph.css';
 import '../graph/legend.css';
-import '../graph/tooltip.css';
+import '../graph/overlays.css';
 import './layers.css';
 import { signal } from '@preact/signals';
 import type { PlacedCard } from '../../layout/card_layout';
