@@ -168,13 +168,13 @@ class _Tables:
             while commits := tail.poll(columns, _POLL):
                 count += sum(commit.batch.num_rows for commit in commits)
                 pieces.append(stream_rows([commit.batch for commit in commits], info.worker))
-            missing = list(tail.damage)
+            missing = [*tail.damage, *([] if tail.denied is None else [tail.denied])]
             if tail.closed and not missing:
                 missing = wrong_total(self._run_dir / info.worker, count)
             elif tail.pending and info.is_gone:
                 missing.append(f"{info.worker} was stopped. {tail.pending}")
             names = _names(self._run_dir / info.worker)
-            if not tail.closed and CLOSED_FILE in names:
+            if not (tail.closed or tail.denied) and CLOSED_FILE in names:
                 closed = f"{info.worker} was closed, but its statistics are truncated."
                 missing.append(f"{closed} {tail.pending or ''}".strip())
             elif mark is None:

@@ -91,6 +91,19 @@ def test_statistics_that_may_not_be_read(logs: Path, reported, run) -> None:
         assert run("ls", logs)[0] == 0
 
 
+@pytest.mark.parametrize("closed", ["folder", "file"])
+def test_sql_says_which_statistics_may_not_be_read(logs: Path, run, closed: str) -> None:
+    """An answer without them looks like one of a run with fewer snapshots."""
+    query = "sql", logs / "theirs", "SELECT count(*) FROM snapshots", "--json"
+    assert "1" in run(*query)[1]
+    (statistics,) = logs.glob("theirs/*/stats-000000.arrows")
+    (statistics.parent if closed == "folder" else statistics).chmod(0)
+    with _as_nobody():
+        _, _, err = run(*query)
+    assert "permission denied" in " ".join(err.split())
+    assert "truncated" not in err
+
+
 def test_values_and_graphs_that_may_not_be_read(logs: Path, reported) -> None:
     (values,) = logs.glob("theirs/*/values-*")
     values.chmod(0o600)
