@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import numpy as np
 from browser_page import TapPage
-from browser_site import Serve
+from browser_site import Serve, Site
 from playwright.sync_api import expect
 
 import tensortap
@@ -141,3 +141,16 @@ def test_a_feature_map_opens_as_pictures_plays_and_is_saved(
     tap.wait_until_ready()
     expect(tap.page.get_by_role("button", name="Heatmap")).to_have_attribute("aria-pressed", "true")
     expect(tap.page.get_by_label("Role of dimension 1")).to_have_value("y")
+
+
+def test_a_handle_of_a_variable_leads_to_what_reads_it(tap: TapPage, site: Site) -> None:
+    """TensorFlow calls it `unknown`; capturing it is impossible."""
+    tap.enter(site)
+    tap.go_to(site, "digits", "unknown:0", 30)
+    panel = tap.page.get_by_test_id("not-captured")
+    expect(panel).to_contain_text("has no values itself")
+    read = panel.get_by_test_id("handle-read")
+    name = read.inner_text()
+    assert name.endswith("ReadVariableOp")
+    read.click()
+    tap.expect_inspected(name)

@@ -36,12 +36,15 @@ export const captured = computed<boolean | null>(() => {
   return (detail.outputs.find((output) => output.slot === selected.value?.slot)?.snapshots ?? 0) > 0;
 });
 
-/** The nodes that read the variable whose handle is selected; null for a tensor with values. */
+/** The nodes that read the variable whose handle is selected, none for other resources; null for a tensor with values. */
 export const handleReads = computed<readonly string[] | null>(() => {
   const [detail, drawn] = [node.data.value, graph.data.value];
   const output = detail?.name === selectedNode.value ? detail?.outputs.find(({ slot }) => slot === selected.value?.slot) : undefined;
   if (output?.dtype !== 'resource' || drawn === null) return null;
-  return output.consumers.filter((name) => drawn.opTypes.at(rowOf(drawn, name)) === 'ReadVariableOp');
+  const { variables, opTypes, names } = drawn;
+  const variable = variables.at(rowOf(drawn, detail!.name));
+  const rows = variable === '' ? [] : [...variables.codes.keys()].filter((row) => variables.at(row) === variable);
+  return rows.filter((row) => opTypes.at(row) === 'ReadVariableOp').map((row) => names.at(row));
 });
 
 /** The selected output, if the node does not have it: an address can name any. */

@@ -14,7 +14,7 @@ export function NotCaptured() {
   if (reads !== null)
     return (
       <Message title="No value" testid="not-captured">
-        <p>A handle refers to a variable, and has no values itself.</p>
+        <p>A handle of a resource (a variable, an iterator, a table) has no values itself.</p>
         <HandleReads reads={reads} />
       </Message>
     );
