@@ -79,6 +79,15 @@ INSTEAD = {
     r"can(?:not)? be told|be told apart": "distinguish",
     r"is none of|(?<!there )is nothing(?! to)": "is not …",
     rf"(?:{_UNITS}) an? (?:{_PER})": "one … per …",
+    r"quiet (?:machine|cores?|cpus?)": "idle",
+    r"(?:is|are|was) of version": "has version",
+    r"(?<!the )(?:with|has) most \w+s": "the most",
+    r"(?:need|needs|no) further \w+": "additional, other",
+    r"some (?:thousand|hundred|million)s?": "a few thousand, about a thousand",
+    r"difference to": "difference from",
+    r"search(?:es|ed)? (?:the smallest|the largest)": "search for",
+    r"(?:exists?|there) already": "already exists",
+    r"(?:^|: )(?:muted|captured|supported|covered) are": "put the subject first",
 }
 # One name for one thing, on the page and in the docs.
 ONE_NAME = {

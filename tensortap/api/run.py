@@ -86,7 +86,7 @@ class Run:
         return self._index.graphs
 
     def graph(self, graph_id: str | None = None) -> GraphIndex:
-        """Nodes, edges and display paths of a graph. The default is the graph with most snapshots.
+        """Nodes, edges and display paths of a graph. The default is the graph with the most snapshots.
 
         Raises:
             NotFoundError: there is no such graph.

@@ -147,7 +147,7 @@ class GraphCache:
         return list(dict.fromkeys([*self.recorded, *captured]))
 
     def overviews(self) -> list[GraphOverview]:
-        """Summaries of all graphs, the one with most snapshots first."""
+        """Summaries of all graphs, the one with the most snapshots first."""
         tensors = self._catalog.tensors
         count = len(tensors)
         graph_of = tensors.columns(count)[0]

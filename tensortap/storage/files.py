@@ -234,7 +234,7 @@ def parse_json(data: bytes, name: str) -> dict[str, Any]:
 def publish(path: Path, data: bytes, *, replace: bool = True) -> None:
     """Writes a whole file under a temporary name and renames it, so that readers never see half of it.
 
-    With `replace=False` a file that is there already stays.
+    With `replace=False` an existing file stays.
     """
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.tmp")
     try:

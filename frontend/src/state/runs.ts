@@ -84,7 +84,7 @@ export const nothingCaptured = computed(() => runEntry.value?.snapshots === 0);
 /** The graph chosen automatically; it stays, even if another one gets more snapshots as the run grows. */
 const pickedGraph = signal<{ run: string; graph: string } | null>(null);
 
-/** The graph with most snapshots of a worker; null if there is none. */
+/** The graph with the most snapshots of a worker; null if there is none. */
 export function graphOfWorker(worker: string | null): GraphEntry | null {
   return runDetail.value?.graphs.find((graph) => worker !== null && graph.workers.includes(worker)) ?? null;
 }
@@ -96,7 +96,7 @@ function bestGraph(graphs: readonly GraphEntry[]): GraphEntry | undefined {
   return [...(models.length > 0 ? models : graphs)].sort((a, b) => b.nodes - a.nodes)[0];
 }
 
-/** The current graph: the chosen one, else the one with most snapshots, of the chosen worker if there is one. */
+/** The current graph: the chosen one, else the one with the most snapshots, of the chosen worker if there is one. */
 export const graphId = computed<string | null>(() => {
   const graphs = runDetail.value?.graphs ?? [];
   const find = (id: string | null | undefined) => graphs.find((graph) => graph.id === id);

@@ -1,4 +1,4 @@
-"""Suggests a run to compare with: the run with most tensors in common."""
+"""Suggests a run to compare with: the run with the most tensors in common."""
 
 from __future__ import annotations
 

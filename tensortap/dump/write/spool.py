@@ -36,7 +36,7 @@ class Spool:
     temporary folder.
 
     Args:
-        base: a spool that is there already.
+        base: a spool that already exists.
 
     Attributes:
         share: size at which a file is ended, so that open files never fill the spool.

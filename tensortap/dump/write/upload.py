@@ -78,7 +78,7 @@ class Uploader:
         self._send_all(lambda: parts)
 
     def give_up(self) -> None:
-        """Starts no further uploads."""
+        """Starts no more uploads."""
         self._given_up = True
 
     def start(self) -> None:

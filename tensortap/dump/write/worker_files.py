@@ -101,7 +101,7 @@ class WorkerFiles:
         self._stats.dropped += count
 
     def commit(self) -> None:
-        """Writes all queued rows; their values are there already. Raises OSError; then they stay queued."""
+        """Writes all queued rows; their values are already written. Raises OSError; then they stay queued."""
         if self._spool is not None:
             self._spool.take(0)
         self._values.sync()

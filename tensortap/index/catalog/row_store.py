@@ -78,7 +78,7 @@ class RowStore:
         return -1
 
     def drop_histograms(self) -> None:
-        """Drops the histograms, because no further segments will be built."""
+        """Drops the histograms, because no more segments will be built."""
         self._holds_histograms = False
         self._parts.tail.drop_histograms()
 

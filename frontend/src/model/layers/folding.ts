@@ -302,7 +302,7 @@ function firstCalls(cards: readonly LayerCard[]): LayerCard[] {
   return cards.filter(({ path, kind }) => kind === 'layer' && !seen.has(path) && seen.add(path) !== undefined);
 }
 
-/** The layer with most parameters names a nameless block. */
+/** The layer with the most parameters names a nameless block. */
 const largest = (layers: readonly LayerCard[]): LayerCard => layers.reduce((a, b) => (b.parameters > a.parameters ? b : a));
 
 const sum = (cards: readonly LayerCard[]): number => cards.reduce((total, { parameters }) => total + parameters, 0);

@@ -22,7 +22,7 @@ export const otherRunMissing = computed<string | null>(() => (runList.value !== 
 /** Whether a comparison is shown. */
 export const compareShown = computed(() => view.value === 'compare' || colourBy.value.kind === 'difference');
 
-/** The run with most tensors in common with A; requested if a run B is needed and none was chosen. */
+/** The run with the most tensors in common with A; requested if a run B is needed and none was chosen. */
 const mostSimilar = resource(
   computed(() => {
     const run = runId.value;

@@ -71,7 +71,7 @@ interface PinPlace {
 
 const graphsOfRuns = new Map<string, Promise<string | null>>();
 
-/** In another run, the graph of the same name is used, else the one with most snapshots. */
+/** In another run, the graph of the same name is used, else the one with the most snapshots. */
 async function placeOf(pin: Pin, here: PinPlace, name: string | undefined): Promise<PinPlace> {
   if (pin.run === null || pin.run === here.run) return here;
   const key = `${pin.run} ${name}`;

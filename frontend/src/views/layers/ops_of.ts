@@ -28,7 +28,7 @@ export function opsOf(item: Item): void {
   });
 }
 
-/** The display scope with most nodes of a layer: one of their paths contains the layer's scopes. */
+/** The display scope with the most nodes of a layer: one of their paths contains the layer's scopes. */
 function commonScope(paths: readonly string[], scope: string): string {
   const counts = new Map<string, number>();
   for (const path of paths) {

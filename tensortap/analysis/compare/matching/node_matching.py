@@ -417,7 +417,7 @@ def _scopes(name: str) -> list[str]:
 
 
 def _outermost(best: Mapping[str, tuple[str, int]]) -> list[tuple[str, str, int]]:
-    """The renamed scopes, those with most nodes first."""
+    """The renamed scopes, those with the most nodes first."""
     found = [(old, new, count) for old, (new, count) in best.items()]
     return sorted(found, key=lambda rename: (-rename[2], rename[0]))
 
