@@ -14,16 +14,18 @@ from typing import Any
 
 import google_crc32c
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tensortap.core.errors import DamagedError, FormatVersionError
-from tensortap.core.names import is_worker_name
+from tensortap.core.names import GRAPHS, is_worker_name
 from tensortap.dump.format.layout import COMPACT, COMPACT_MANIFEST
 from tensortap.dump.format.run_files import worker_info
 from tensortap.dump.read.file_marks import FileFingerprints
+from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.files import FileReader, crc32c_of_file, parse_json, publish_json, read_json
-from tensortap.storage.filesystem import scan, stat_path
+from tensortap.storage.filesystem import exists, scan, stat_path
 from tensortap.storage.uri import shown_path
 
 FOLDER, MANIFEST = COMPACT, COMPACT_MANIFEST
@@ -285,7 +287,21 @@ def check_compacted(run_dir: Path) -> tuple[int, list[str]]:
             verify(run_dir, file)
         except DamagedError as error:
             damage.append(str(error))
+    if not (damage or has_streams(run_dir)) and exists(run_dir / GRAPHS):
+        damage = _missing_graphs(run_dir, manifest)
     return manifest.snapshots, damage
+
+
+def _missing_graphs(run_dir: Path, manifest: Manifest) -> list[str]:
+    """Sentences about graphs that compacted snapshots name, and that were not copied with the others."""
+    named: set[str] = set()
+    for part in manifest.parts:
+        named |= set(pc.unique(read_parquet(part.rows.path(run_dir), ["graph"]).column("graph")).to_pylist())
+    try:
+        gone = named - {"", *RunReader(run_dir).graph_ids()}
+    except OSError:  # reported with the run's own files
+        return []
+    return [f"graph {graph}: its file is missing. Copy it again." for graph in sorted(gone)]
 
 
 def _parse(record: Mapping[str, Any]) -> Manifest:

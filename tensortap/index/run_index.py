@@ -12,6 +12,7 @@ from typing import Any
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, DeniedError, NotFoundError, TensortapError
+from tensortap.core.names import GRAPHS
 from tensortap.core.progress import Advance
 from tensortap.core.text import counted
 from tensortap.dump.format.layout import COMPACT
@@ -25,7 +26,7 @@ from tensortap.dump.recording.recording_files import (
     find_recordings,
     recording_note,
 )
-from tensortap.storage.filesystem import stat_path
+from tensortap.storage.filesystem import exists, stat_path
 from tensortap.system.user_dirs import cache_folder
 
 from .cache.container import ContainerError
@@ -476,9 +477,11 @@ class RunIndex:
         return [f"{worker.id} was stopped. {worker.pending}" for worker in stopped]
 
     def _lost_graphs(self) -> list[str]:
-        """Sentences about missing graphs that snapshots name. Compacted statistics may be copied without
-        them."""
-        return [] if self._shelf is None or self._compacted is not None else self._shelf.missing
+        """Sentences about missing graphs that snapshots name. Compacted statistics may be copied without the
+        folder of graphs."""
+        if self._shelf is None or (self._compacted is not None and not exists(self.path / GRAPHS)):
+            return []
+        return self._shelf.missing
 
     @property
     def denied(self) -> list[str]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from compacted import compact, copied, manifest_of, write_worker
+from small_dump import small_graph
 
 import tensortap
 from tensortap.__main__ import main
@@ -267,6 +268,29 @@ def test_a_missing_manifest_is_reported(copy: Path, capsys: pytest.CaptureFixtur
     (copy / "manifest.json").rename(copy / "r/compact/manifest.json")
     log.refresh()
     assert log.runs[0].catalog.rows == ROWS
+
+
+def test_a_graph_that_was_not_copied_with_the_others_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """GIVEN `compact/` and `graphs/` WHEN a graph is missing THEN that is said; without the folder nothing
+    is."""
+    with DumpWriter(tmp_path / "whole", "r") as writer:
+        graph = writer.graph(small_graph())
+        writer.log("x:0", 1.0, step=0, graph=graph)
+    compact(tmp_path / "whole/r")
+    copy = copied(tmp_path / "whole", tmp_path / "copy")
+    assert opened(copy)[1].damage == []
+    assert main(["check", str(copy)]) == 0
+    next((copy / "r/graphs").glob("*.arrows")).unlink()
+    (sentence,) = opened(copy)[1].damage
+    assert graph in sentence
+    capsys.readouterr()
+    assert main(["check", str(copy)]) == 1
+    assert f"graph {graph}: its file is missing. Copy it again." in capsys.readouterr().out
+    shutil.rmtree(copy / "r/graphs")
+    assert opened(copy)[1].damage == []
+    assert main(["check", str(copy)]) == 0
 
 
 def test_a_damaged_manifest_is_reported(copy: Path) -> None:
