@@ -116,6 +116,34 @@ def test_the_earliest_eager_op_comes_first_though_its_inputs_are_unknown(tmp_pat
     assert "Its input Abs (Abs) in B is Square (Square) in A: train.py:2." in first.text
 
 
+@pytest.mark.parametrize("frozen", [0, 1, 2])
+def test_the_ops_of_a_variable_that_is_frozen_are_missing_and_no_others_differ(
+    tmp_path: Path, frozen: int
+) -> None:
+    """GIVEN layers of one shape WHEN one of them is not trained THEN order alone would pair its updates with
+    those of the next."""
+
+    def of(trained: list[int]) -> list[Op]:
+        forward: list[Op] = [(f"Relu {k}", [f"Relu {k - 1}"] * (k > 0), 1, DATA + k) for k in range(3)]
+        gradients: list[Op] = [(f"MatMul {k}", [f"Relu {k}"], 2, DATA * (k + 2)) for k in reversed(trained)]
+        copies: list[Op] = [(f"Identity {k}", [f"MatMul {k}"], 3, DATA * (k + 2)) for k in trained]
+        updates: list[Op] = []
+        for k in trained:
+            updates += [
+                (f"ReadVariableOp {k}", [], 3, DATA * 0),
+                (f"Sub {k}", [f"Identity {k}", f"ReadVariableOp {k}"], 3, DATA * (k + 2)),
+                (f"Mul {k}", [f"Sub {k}"], 3, DATA * (k + 3)),
+            ]
+        return [*forward, *gradients, *copies, *updates]
+
+    found = compared(tmp_path, of([0, 1, 2]), of([k for k in range(3) if k != frozen]))
+    assert not found.differ
+    assert sorted(each.op_type for each in found.only_a) == sorted(
+        ["MatMul", "Identity", "ReadVariableOp", "Sub", "Mul"]
+    )
+    assert found.only_b == []
+
+
 def test_the_longest_common_subsequence_is_found() -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):

@@ -31,6 +31,7 @@ _MOST_SWEEPS, _LEAST_SWEEPS = (
     64,
     8,
 )  # over a whole graph; a long chain of equal ops would want one for each pair
+_MOST_USERS = 64  # of an eager op; more of them do not distinguish one
 _SWEPT = 1 << 19  # nodes in all sweeps together, of graphs that are not so large that it takes the least
 
 
@@ -124,6 +125,82 @@ def _by_order(found: Matching, excludes: Excludes) -> None:
         known = row in found.partner or partner in found.matched_b
         if not known and _of_one_use(found, row, partner) and not excludes(row, partner):
             found.add(row, partner, "order")
+    _follow_inputs(found)
+
+
+def _follow_inputs(found: Matching) -> None:
+    """Moves pairs of eager ops to where their inputs lead. The ops of an optimizer are alike for all
+    variables; if a program trains fewer of them, their order alone doesn't show which are missing."""
+    links = _Links(found.a), _Links(found.b)
+    back = {partner: row for row, partner in found.partner.items()}
+    moved = set[int]()
+    for row in range(len(found.a)):
+        partner = found.partner.get(row, -1)
+        if found.how.get(row, "order") != "order":
+            continue
+        votes = _votes(found, row, links, moved)
+        best = max(votes, key=votes.__getitem__, default=partner)
+        if votes[best] > votes[partner]:
+            _move(found, (row, best), links, back, moved)
+
+
+class _Links:
+    """Inputs and users of each node of a graph, as (node, output slot, input position); those that only run
+    before it (a change of the variable that it reads), too."""
+
+    def __init__(self, graph: GraphIndex) -> None:
+        edges = graph.edges
+        self.inputs: list[list[tuple[int, int, int]]] = [[] for _ in range(len(graph))]
+        self.users: list[list[tuple[int, int, int]]] = [[] for _ in range(len(graph))]
+        places = np.where(edges.control == 0, edges.input, -1)
+        columns = (edges.source, edges.target, edges.slot, places)
+        for source, target, slot, place in zip(*(column.tolist() for column in columns), strict=True):
+            self.inputs[target].append((source, slot, place))
+            self.users[source].append((target, slot, place))
+
+
+def _votes(found: Matching, row: int, links: tuple[_Links, _Links], moved: Collection[int]) -> Counter[int]:
+    """Ops of B that take what an op of A takes. An input that was moved counts most, one that only reads a
+    variable least."""
+    votes = Counter[int]()
+    for source, slot, place in links[0].inputs[row]:
+        users = links[1].users[found.partner[source]] if source in found.partner else []
+        if len(users) > _MOST_USERS:
+            continue
+        weight = 100 if source in moved else 10 if links[0].inputs[source] else 1
+        for user, at_slot, at_place in users:
+            if (slot, place) == (at_slot, at_place) and _alike(found, row, user):
+                votes[user] += weight
+    return votes
+
+
+def _move(
+    found: Matching,
+    pair: tuple[int, int],
+    links: tuple[_Links, _Links],
+    back: dict[int, int],
+    moved: set[int],
+) -> None:
+    """Pairs two eager ops, and their inputs, instead of those they were paired with.
+
+    Args:
+        back: row of B -> row of A; changed with the pairs.
+    """
+    waiting = [pair]
+    while waiting:
+        row, partner = waiting.pop()
+        for old in {row, back.get(partner, row)} & found.partner.keys():
+            del back[found.partner[old]], found.how[old]
+            found.matched_b.discard(found.partner.pop(old))
+        found.add(row, partner, "order")
+        back[partner] = row
+        moved.add(row)
+        taken = {(slot, place): other for other, slot, place in links[1].inputs[partner]}
+        for source, slot, place in links[0].inputs[row]:
+            other = taken.get((slot, place), -1)
+            known = found.partner.get(source) == other or source in moved or back.get(other) in moved
+            if other >= 0 and not known and _alike(found, source, other):
+                waiting.append((source, other))
 
 
 def _alike(found: Matching, row: int, partner: int) -> bool:
