@@ -10,6 +10,7 @@ import stat
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from itertools import islice
@@ -178,9 +179,18 @@ def read_range(file: BinaryIO, offset: int, length: int, what: str) -> bytes:
 
 
 def parse_json(data: bytes, what: str) -> dict[str, Any]:
-    """A JSON object. Raises RefusedError: it is not one; `what` names it in the message."""
+    """A JSON object. Raises RefusedError: it is not one, or has a key twice; `what` names it in the
+    message."""
+
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        record = dict(pairs)
+        if len(record) < len(pairs):
+            twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+            raise RefusedError(f"{what} is damaged: it has {twice[:200]!r} twice.")
+        return record
+
     try:
-        found = json.loads(data)
+        found = json.loads(data, object_pairs_hook=distinct)
     except (ValueError, RecursionError) as error:
         raise RefusedError(f"{what} is damaged: its JSON cannot be read.") from error
     if not isinstance(found, dict):

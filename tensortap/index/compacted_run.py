@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -172,16 +173,26 @@ class CompactedRun:
         """The small tables of a part; None if they cannot be read."""
         if part.first in self._damaged:
             return None
-        try:
-            return self._checked_summary(part)
-        except (DamagedError, OSError) as error:
-            self._note_damage(part, error)
-            return None
-
-    def _checked_summary(self, part: CompactedPart) -> Summary:
-        """Raises DamagedError: a table is damaged, or holds something else. OSError: it cannot be read."""
         tables = _tables_of(part)
-        if None in tables:  # of an earlier release
+        try:
+            return self._checked_summary(part, None if None in tables else tables)  # None: earlier release
+        except (DamagedError, OSError) as error:
+            damage = error
+        if None not in tables:
+            with suppress(DamagedError, OSError):
+                found = self._checked_summary(part, None)
+                self._damage.append(f"A table of the steps {part.first} to {part.last} is damaged: {damage}")
+                return found
+        self._note_damage(part, damage)
+        return None
+
+    def _checked_summary(self, part: CompactedPart, tables: Sequence[CompactFile | None] | None) -> Summary:
+        """The small tables of a part; without them they are computed from its rows.
+
+        Raises:
+            DamagedError: a table is damaged, or holds something else. OSError: it cannot be read.
+        """
+        if tables is None:
             rows, names = with_dictionaries(self._table(part.rows, ROW_COLUMNS, part.snapshots)), self._ages
             found = Summary(
                 count_by_tensor(rows, names),

@@ -169,6 +169,16 @@ def test_an_index_leads_nowhere_else(tmp_path: Path, name: str) -> None:
         import_source(index, tmp_path / "logs")
 
 
+def test_a_tensor_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+    """Python's JSON would only see the last of them."""
+    entry = '"w":{"dtype":"F32","shape":[1],"data_offsets":[%d,%d]}'
+    header = ("{" + ",".join((entry % (0, 4), entry % (4, 8))) + "}").encode()
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(8))
+    with pytest.raises(RefusedError, match=r"model\.safetensors is damaged: it has 'w' twice\."):
+        import_source(path, tmp_path / "logs")
+
+
 def test_hdf5_that_points_elsewhere_is_not_followed(tmp_path: Path) -> None:
     import h5py
 

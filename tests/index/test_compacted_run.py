@@ -235,6 +235,20 @@ def test_a_damaged_part_is_skipped_and_reported(copy: Path) -> None:
     assert "checksum" in sentence
 
 
+@pytest.mark.parametrize("table", ["tensors", "steps", "writers", "kinds"])
+def test_a_damaged_table_is_computed_again_from_the_rows(copy: Path, table: str) -> None:
+    part = manifest_of(copy / "r")["parts"][1]
+    _, sound = opened(copy)
+    flip(copy / "r/compact" / part[table]["file"])
+    _, run = opened(copy)
+    assert run.catalog.rows == ROWS
+    assert content(run) == content(sound)
+    assert run.steps.snapshots.tolist() == sound.steps.snapshots.tolist()
+    (sentence,) = run.damage
+    span = f"A table of the steps {part['first']} to {part['last']} is damaged: "
+    assert sentence.startswith(span) and "checksum" in sentence
+
+
 def test_a_part_that_is_copied_again_is_read(tmp_path: Path) -> None:
     """GIVEN the only part, damaged, which a process has read WHEN it is copied again THEN that process reads
     it."""
