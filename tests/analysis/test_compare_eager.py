@@ -50,13 +50,13 @@ def recorded(folder: Path, name: str, ops: list[Op]) -> None:
             writer.log(tensor, np.asarray(value), step=0, graph=graph, keep="value")
 
 
-def compared(folder: Path, a: list[Op], b: list[Op]) -> Comparison:
+def compared(folder: Path, a: list[Op], b: list[Op], matches: dict[str, str] | None = None) -> Comparison:
     recorded(folder, "a", a)
     recorded(folder, "b", b)
     log = LogIndex(folder)
     log.refresh()
     runs = {run.name: run for run in log.runs}
-    return compare(Side(runs["a"]), Side(runs["b"]))
+    return compare(Side(runs["a"]), Side(runs["b"]), matches=matches)
 
 
 def updates(scale: float) -> list[Op]:
@@ -89,6 +89,12 @@ def test_a_difference_begins_where_another_op_is_and_not_in_the_optimizer(
     assert found.first.difference.node == "MatMul"
     line = {"Sub": "train.py:2", "RealDiv": "train.py:3"}[b or a]
     assert f"{b or a} ({b or a})" in found.first.text and line in found.first.text
+
+
+def test_a_manual_pair_stays(tmp_path: Path) -> None:
+    found = compared(tmp_path, trained(""), trained("Sub"), {"Sub": "Sub"})
+    assert found.graphs[0].matched["hand"] == 1
+    assert next(each for each in found.tensors if each.node == "Sub").other == "Sub:0"
 
 
 def test_an_op_without_effect_makes_no_difference(tmp_path: Path) -> None:

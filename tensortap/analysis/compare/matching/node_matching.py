@@ -133,14 +133,14 @@ def _follow_inputs(found: Matching) -> None:
     variables; if a program trains fewer of them, their order alone doesn't show which are missing."""
     links = _Links(found.a), _Links(found.b)
     back = {partner: row for row, partner in found.partner.items()}
-    moved = set[int]()
+    moved = set(found.partner) - {row for row, how in found.how.items() if how == "order"}  # manual pairs
     for row in range(len(found.a)):
-        partner = found.partner.get(row, -1)
-        if found.how.get(row, "order") != "order":
+        if row in moved:
             continue
+        partner = found.partner.get(row, -1)
         votes = _votes(found, row, links, moved)
         best = max(votes, key=votes.__getitem__, default=partner)
-        if votes[best] > votes[partner]:
+        if votes[best] > votes[partner] and back.get(best) not in moved:
             _move(found, (row, best), links, back, moved)
 
 
