@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from dumped import Dumped
 from tensortap.capture.errors import TapWarning
 from tensortap.capture.pipeline.batch_writer import BatchWriter
 from tensortap.capture.tap import Tap
+from tensortap.capture.tap_watches import TapWatches
+from tensortap.capture.watching.selection import StepWatches
+from tensortap.capture.watching.step_budget import StepBudget
 from tensortap.capture.watching.watch import Watch
 
 tf1 = tf.compat.v1
@@ -385,6 +389,26 @@ def test_optimisers_that_are_switched_off_need_no_duplicates(tmp_path: Path) -> 
         with Tap(tmp_path / "r", ALL) as tap:
             tap.session(session).run(end)
     assert not any("duplicate" in operation.name for operation in graph.get_operations())
+
+
+def test_kinds_that_the_budget_chose_are_not_reported(
+    network: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN a tap that its budget reduces to tensors with a role WHEN a session runs THEN nobody asked for
+    these kinds."""
+
+    def reduced(watches: TapWatches, budget: StepBudget, written: tuple[Watch, ...]) -> StepWatches:
+        return StepWatches(tuple(filter(None, (watch.of_roles() for watch in written))), only_roles=True)
+
+    monkeypatch.setattr(TapWatches, "_within", reduced)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        tap = Tap(tmp_path / "r", Watch(steps=1), budget=0.1)
+        with tf1.Session(graph=network) as session:
+            session.run("init")
+            tap.session(session).run(["loss:0", "train"], {"x:0": X})
+        tap.close()
+    assert not [each for each in warned if "selects nothing" in str(each.message)]
 
 
 def test_kinds_that_a_session_does_not_know_are_reported(network: Any, tmp_path: Path) -> None:

@@ -170,7 +170,8 @@ class TappedSession:
             if names not in self._handles:
                 graph = session_graph(plan, asked, sources=step.embeds_sources)  # may change any time
                 self._handles[names] = GraphHandle(lambda: graph)
-            step.warnings.unknown_kinds(FUNCTION, step.watches, KINDS)
+            if not step.watched.only_roles:  # else it is the budget that chose the kinds
+                step.warnings.unknown_kinds(FUNCTION, step.watches, KINDS)
             self._runs[key] = self._chosen(names, plan, asked, step.watched)
         run = self._runs[key]
         selected = bool(run.fetched or run.tapped or run.fed)

@@ -30,6 +30,7 @@ RECORDING_LOSSES = ("record disk", "record full")
 """The kinds of warnings that say why recordings are lost, besides the disk's reserve."""
 
 _MAX_WAITING = 2  # steps; each of their calls holds a copy of the variables
+_FULL = "earlier ones were still being written (the disk is slow, or steps run side by side)"
 _MAX_CALLS = 16  # waiting calls of one step: a step of a GAN has several, and half a step is useless
 _MAX_STEPS = 10_000  # whose calls are counted
 
@@ -127,7 +128,7 @@ class RunRecordings:
         with self._changed:
             full = self._is_full(entry.numbers.start)
         if full:
-            self._warn("record full", "was not recorded at some steps: the disk is too slow", traced)
+            self._warn("record full", f"was not recorded at some steps: {_FULL}", traced)
             if self._asked_for(entry.numbers):
                 self._lose()
             return None
