@@ -10,6 +10,8 @@ import numpy as np
 from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.core.records import Function, Graph, Node
+from tensortap.dump.recording.recording import Recording
+from tensortap.dump.recording.recording_files import write_recording
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
@@ -149,8 +151,6 @@ def test_a_clean_run_says_which_steps_were_looked_at(tmp_path: Path) -> None:
     """GIVEN one captured step of a run that has recorded another."""
     run = run_of(tmp_path, LOOPS[:1], {"": Function(outputs=["x:0"])}, [{"x": [[1.0]]}])
     assert nan_report(run).notes == ["Only step 0 was captured."]
-    recorded = run.path / "recordings" / "7-0-00000000"
-    recorded.mkdir(parents=True)
-    (recorded / "recording.json").write_text("{}", encoding="utf-8")
+    write_recording(run.path, Recording("f", b"", (), 7))
     (note,) = nan_report(run).notes
     assert note.endswith("Recorded, not captured: 7 (see 'tensortap replay').")
