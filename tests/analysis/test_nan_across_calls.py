@@ -13,7 +13,7 @@ import tensorflow as tf
 
 import tensortap
 from tensortap.analysis.nonfinite.nan_report import NanReport, nan_report
-from tensortap.analysis.nonfinite.report_text import report_text
+from tensortap.analysis.nonfinite.report_text import report_text, summary_text
 from tensortap.index.logdir_index import LogIndex
 
 pytestmark = pytest.mark.slow
@@ -322,3 +322,24 @@ def test_saved_values_have_their_name_of_the_forward_pass(report_of: Report) -> 
     assert "1 element of Sqrt:0 is exactly 0." in origin.explanation.text
     cause = origin.elements[0].trail[1]
     assert (cause.tensor, cause.node, cause.graph, cause.index) == ("Sqrt:0", "Sqrt", saved.graph, (1,))
+
+
+def test_a_step_at_which_the_origin_was_not_captured_is_named(tmp_path: Path) -> None:
+    """As within a budget, some steps have fewer tensors than others."""
+
+    @tf.function
+    def step(x: Any) -> Any:
+        return tf.reduce_sum(tf.math.log(x, name="log"), name="loss")
+
+    watches = [tensortap.Watch(steps=1, nodes="loss"), tensortap.Watch(steps=[0, 3], nodes="log")]
+    with tensortap.Tap(tmp_path / "r", watches) as tap:
+        for number in range(4):
+            with tap.step(number):
+                step(tf.constant([1.0, float(number < 3)]))
+    log = LogIndex(tmp_path)
+    log.refresh()
+    report = nan_report(log.runs[0])
+    assert (report.step, report.origins[0].tensor, report.previous) == (3, "log:0", 0)
+    note = "log:0 was not captured at step 2, so it may have become non-finite earlier."
+    assert note in report.notes
+    assert summary_text(report).endswith("The previous captured step of log:0 is 0.")

@@ -55,7 +55,7 @@ def test_nan_says_what_and_where_first(run: Run, ill: Path) -> None:
     assert second == "log(0) = -inf: 1 element of dense/Relu:0 is exactly 0."
     assert "  source  train.py:2  return tf.reduce_sum(tf.math.log(p))" in rest
     assert any("[1] of dense/Relu:0 = 0 -> Log = -inf" in line for line in rest)
-    assert "The previous captured step is 2." in rest[-1]
+    assert "The previous captured step of Log:0 is 2." in rest[-1]
 
 
 def test_nan_as_json(run: Run, ill: Path) -> None:

@@ -38,7 +38,8 @@ def test_nan_tells_the_origin_and_the_chain(api: Api, first: str) -> None:
     assert origin["title"].startswith(f"First {origin['kind']} at step 1: dense/MatMul; some of its inputs")
     assert origin["reason"]
     assert " of " in origin["output"]["text"]
-    assert report["goal"] == "dense/Relu:0" and report["summary"].endswith("The previous captured step is 0.")
+    assert report["goal"] == "dense/Relu:0"
+    assert report["summary"].endswith("The previous captured step of dense/MatMul:0 is 0.")
     assert api.finished(f"{first}/nan?step=0")["report"]["origins"] == []
 
 

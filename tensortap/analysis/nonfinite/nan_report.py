@@ -39,7 +39,7 @@ class NanReport:
         notes: sentences about what limits the answer, and what to capture to know more.
         graph, graph_name: of the first origin; graph_names: of all graphs with non-finite tensors, in the
             order they were called; worker: whose step; loss: the tensor taken for the loss, or None.
-        previous: the captured step before, or None.
+        previous: the captured step before, with the tensor of the first origin if there is one; or None.
     """
 
     run: str
@@ -169,7 +169,8 @@ def step_report(step: StepFlow, advance: Advance = ignore_advance) -> NanReport:
     loss = None if roles.loss is None else f"{graph.names[roles.loss]}:0"
     if path and step.is_loss((path[-1].graph, _slot(step, path[-1].graph, path[-1].tensor))):
         loss = path[-1].tensor
-    previous = _previous(step.run, graph.id, step.step)
+    latest = _previous(step.run, graph.id, step.step)
+    previous = _captured_before(first, detailed[0].tensor, step.step) if detailed else latest
     nonfinite = sum(len(flow.bad) for flow in step.flows.values())
     return NanReport(
         run=step.run.name,
@@ -186,7 +187,7 @@ def step_report(step: StepFlow, advance: Advance = ignore_advance) -> NanReport:
         propagated=nonfinite - found,
         recovered=len({healer.tensor for origin in described for healer in origin.ends.healers}),
         previous=previous,
-        notes=_notes(first, detailed, step.step, previous),
+        notes=_notes(first, detailed, step.step, previous, latest),
     )
 
 
@@ -225,23 +226,36 @@ def _previous(run: RunIndex, graph_id: str, step: int) -> int | None:
     return before[-1] if before else None
 
 
+def _captured_before(flow: NonfiniteFlow, tensor: str, step: int) -> int | None:
+    """The latest step before `step` at which a tensor was captured."""
+    tensors = flow.tensors
+    rows = find_rows(tensors.run, Filters(graph=tensors.graph.id, tensor=tensor, steps=(0, step)))
+    return int(tensors.run.catalog.column("step", rows).max()) if len(rows) else None
+
+
 def _span(run: RunIndex) -> str:
     steps = run.steps.step
     return f"Steps go from {steps[0]} to {steps[-1]}." if len(steps) else "There are no snapshots yet."
 
 
-def _notes(flow: NonfiniteFlow, origins: list[Origin], step: int, previous: int | None) -> list[str]:
+def _notes(
+    flow: NonfiniteFlow, origins: list[Origin], step: int, previous: int | None, latest: int | None
+) -> list[str]:
+    """`previous`: the captured step before with the first origin. `latest`: with any tensor of its graph."""
     notes = []
     if origins and origins[0].verdict == "from_variable" and origins[0].explanation is None:
-        before = (
+        since = (
             "before the first captured step"
             if previous is None
             else f"between step {previous} and step {step}"
         )
         notes.append(
             f"{origins[0].tensor} was already non-finite at the start of step {step}; it became so "
-            f"{before}. Capture every step with Watch(steps=1)."
+            f"{since}. Capture every step: Watch(steps=1) and no budget."
         )
+    if previous != latest:  # a budget, or another watch, selects fewer tensors of some steps
+        tensor = origins[0].tensor
+        notes.append(f"{tensor} was not captured at step {latest}, so it may have become non-finite earlier.")
     if origins and origins[0].aftermath:
         notes.append(origins[0].aftermath)
     elif origins and flow.replaced:

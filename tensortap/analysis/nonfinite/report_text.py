@@ -142,7 +142,10 @@ def summary_text(report: NanReport) -> str:
     if report.recovered:
         verb = "turns" if report.recovered == 1 else "turn"
         text += f" {counted(report.recovered, 'op')} {verb} NaN or Inf into finite values."
-    return text + ("" if report.previous is None else f" The previous captured step is {report.previous}.")
+    if report.previous is None:
+        return text
+    of = f" of {report.origins[0].tensor}" if report.origins else ""
+    return f"{text} The previous captured step{of} is {report.previous}."
 
 
 def _where(report: NanReport) -> str:
