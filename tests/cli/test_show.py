@@ -159,6 +159,23 @@ def test_statistics_of_exchanged_workers_are_not_shown(run, tmp_path):
     assert "No tensors can be read, because the run is damaged." in err
 
 
+def test_dropped_snapshots_are_reported_by_each_command(run, tmp_path):
+    """GIVEN a full disk WHEN all or some snapshots were dropped THEN no command blames the watches."""
+    for name, logged in (("all", 0), ("some", 1)):
+        with DumpWriter(tmp_path, name) as writer:
+            for step in range(logged):
+                writer.log("a:0", np.arange(4.0), step=step)
+            writer.dropped(1200)
+    said = "1,200 snapshots or recordings were dropped: the disk was full or too slow"
+    err = run("show", tmp_path / "all")[2]
+    assert f"No tensors can be read: {said}" in " ".join(err.split())
+    assert "watched" not in err
+    for command in ("show", "nan", "rules", "ledger"):
+        assert f"some is incomplete: {said}" in " ".join(run(command, tmp_path / "some")[2].split()), command
+    assert run("ls", tmp_path)[1].count("1,200 dropped") == 2
+    assert {row["dropped"] for row in json.loads(run("ls", tmp_path, "--json")[1])} == {1200}
+
+
 def test_json_says_why_a_value_is_missing(run, tmp_path):
     with DumpWriter(tmp_path, "r") as writer:
         writer.log("a:0", np.arange(1000.0), step=0)

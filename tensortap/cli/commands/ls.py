@@ -67,6 +67,8 @@ def _state(row: dict[str, Any]) -> Text:
         return cell(row["error"] or "damaged", "red")
     if row["unfinished"]:
         return cell("incomplete", "yellow")
+    if row["dropped"]:
+        return cell(f"{row['dropped']:,} dropped", "yellow")
     return cell("live" if row["live"] else "", "green")
 
 
@@ -87,6 +89,7 @@ def _row(found: RunIndex) -> dict[str, Any]:
         "error": overview.error,
         "damaged": bool(found.damage),
         "unfinished": bool(found.unfinished),
+        "dropped": sum(worker.dropped for worker in found.workers),
     }
 
 

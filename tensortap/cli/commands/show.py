@@ -13,7 +13,14 @@ from tensortap.core.text import counted
 
 from ..argument_types import local, natural, steps
 from ..console import cell, console, print_json, print_table
-from ..select_run import add_path, names_in_several_graphs, only_run, print_graph_hint, report_damage
+from ..select_run import (
+    add_path,
+    dropped_text,
+    names_in_several_graphs,
+    only_run,
+    print_graph_hint,
+    report_damage,
+)
 from ..views.snapshots import add_filters, has_filters, print_snapshots
 from ..views.tensor import TensorView, parse_highlight, snapshot_shape_text
 
@@ -210,6 +217,8 @@ def _nothing(run: RunIndex, listed: int, pattern: re.Pattern[str] | None, is_par
         return "No tensors were captured there."
     if run.damage or run.unfinished:
         return f"No tensors can be read, because the run is {'damaged' if run.damage else 'incomplete'}."
+    if dropped := dropped_text(run):
+        return f"No tensors can be read: {dropped}."
     if run.catalog.source:
         return "The imported source has no tensors. 'tensortap info RUN' shows its graphs."
     return (
