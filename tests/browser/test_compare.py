@@ -28,8 +28,11 @@ def two(tmp_path: Path, serve: Serve) -> Site:
             Node(f"{layer}/Neg", "Neg", [f"{layer}/Exp:0"], **F),
         ]
         with DumpWriter(tmp_path, run=run) as writer:
-            stacks = [[("model.py", 7, "call")]]
-            graph = writer.graph(Graph("step", nodes, functions={"": Function()}, stacks=stacks))
+            known = {
+                "stacks": [[("model.py", 7, "call")]],
+                "sources": {"model.py": "\n" * 6 + "y = exp(x)\n"},
+            }
+            graph = writer.graph(Graph("step", nodes, functions={"": Function()}, **known))
             for step in range(2):
                 exp = np.exp(x)
                 if run == "before" and step:
