@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
 from browser_page import TapPage
-from browser_site import Site
+from browser_site import Serve, Site
 from playwright.sync_api import expect
 
 import tensortap
+from tensortap.core.records import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
 
 
 def test_slider_moves_over_the_captured_steps(tap: TapPage, site: Site) -> None:
@@ -98,3 +102,25 @@ def test_an_address_wins_over_what_happens_at_the_same_moment(tap: TapPage, site
         f"run={quote(tap.run_id('digits'))}&step={steps[1]}",
     )
     tap.expect_step(steps[1])
+
+
+def test_the_loss_of_a_custom_training_loop_is_drawn_and_leads_to_its_node(
+    tap: TapPage, serve: Serve, tmp_path: Path
+) -> None:
+    """GIVEN a loop that logs nothing THEN the line has the name of the tensor, not of a metric."""
+    scalar = {"output_dtypes": ("float32",), "output_shapes": ((),)}
+    nodes = [
+        Node("w", "ReadVariableOp", output_dtypes=("float32",), output_shapes=((4,),)),
+        Node("net/Sum", "Sum", ("w:0",), **scalar, attributes={"tensortap.kind": "loss"}),
+    ]
+    with DumpWriter(tmp_path, run="loop") as writer:
+        graph = writer.graph(Graph("train", nodes))
+        for step in range(5):
+            writer.log("net/Sum:0", np.float32(4 - step), step=step, graph=graph)
+    tap.page.goto(serve(tmp_path).start_url)
+    expect(tap.page.get_by_test_id("loss-line")).to_have_attribute("data-points", "5")
+    name = tap.page.get_by_test_id("loss-tensor")
+    expect(name).to_have_text("Sum:0")
+    name.click()
+    tap.expect_inspected("net/Sum")
+    tap.expect_step(4)
