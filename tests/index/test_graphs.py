@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tensortap.core.errors import NotFoundError
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.graph.graph_index import forward_node, shape_text
 from tensortap.index.logdir_index import LogIndex
@@ -169,3 +170,33 @@ def test_a_graph_knows_the_workers_that_captured_it(tmp_path):
     assert reported == {"both": [first, second], "of 0": [first], "of 1": [second]}
     for writer in writers:
         writer.close()
+
+
+def test_handles_are_drawn_under_the_names_of_their_variables(tmp_path):
+    """GIVEN what TensorFlow calls `unknown` and `…_resource` THEN a variable's path occurs once."""
+
+    def handle(name, variable, function="step", inputs=()):
+        marks = {"tensortap.variable": variable} if variable else {}
+        known = {"output_dtypes": ["resource"], "output_shapes": [None]}
+        return Node(name, "_Arg", inputs, function, attributes=marks, **known)
+
+    nodes = [
+        handle("unknown", "dense/kernel"),
+        handle("net_dense_matmul_resource", "dense/kernel"),
+        handle("net_dense_biasadd_resource", "dense/bias"),
+        handle("iterator", ""),
+        Node("table", "HashTableV2", (), "step"),
+        handle("unknown_0", "", inputs=["table:0"]),
+    ]
+    with DumpWriter(tmp_path, "r") as writer:
+        graph_id = writer.graph(Graph("step", nodes, functions={"step": Function()}))
+    log = LogIndex(tmp_path)
+    log.refresh()
+    assert log.runs[0].graph(graph_id).paths == [
+        "variables/dense/kernel",
+        "variables/net_dense_matmul_resource",
+        "variables/dense/bias",
+        "variables/iterator",
+        "table",
+        "variables/table",
+    ]

@@ -246,23 +246,31 @@ class GraphIndex:
             functions,
             self.rows,
             self._variables,
-            self._names_of_unknown,
+            self._known_names,
         )
 
     @cached_property
-    def _names_of_unknown(self) -> dict[int, str]:
-        """Row -> better name of the arguments called `unknown`, `unknown_0` …: the path of the variable, else
-        the name of the passed tensor's node."""
-        arguments = np.flatnonzero(self.op_type.where("_Arg".__eq__))
+    def _known_names(self) -> dict[int, str]:
+        """Row -> better name of arguments. One called `unknown`, `unknown_0` … has the path of its variable,
+        else the name of the passed tensor's node. `…_resource` has the path of its variable, if no other
+        argument has it."""
         found: dict[int, str] = {}
-        for row in arguments.tolist():
+        rest: list[int] = []
+        for row in np.flatnonzero(self.op_type.where("_Arg".__eq__)).tolist():
             if _UNKNOWN.search(self.names[row]) is None:
+                rest.append(row)
                 continue
             passed = ((self.cell("inputs", row) or [""])[0]).partition(":")[0]
             known = found.get(self.rows.get(passed, -1), passed)
             known = self._notes.get(row, {}).get("tensortap.variable") or known
             if known:
                 found[row] = known
+        taken = set(found.values())
+        for row in rest:
+            variable = self._notes.get(row, {}).get("tensortap.variable", "")
+            if variable and variable not in taken and self.names[row].endswith("_resource"):
+                found[row] = variable
+                taken.add(variable)
         return found
 
     @cached_property

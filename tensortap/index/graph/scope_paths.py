@@ -41,7 +41,7 @@ def display_paths(
         functions: `caller` and `role` of each function.
         rows: row of each node name.
         variables: rows of the arguments that are variables' handles.
-        known_names: row -> better name, of nodes that TensorFlow calls `unknown`.
+        known_names: row -> better name, of arguments that TensorFlow calls `unknown` or `…_resource`.
     """
     prefixes = _Prefixes(names, function_of, functions, rows)
     known = {
