@@ -214,6 +214,50 @@ def unwatched(model: str, quick: bool, pairs: int) -> Figures:
     return {"unwatched": statistics.median(ratios), "unwatched error": error, "unwatched own": own}
 
 
+def python_figures(model: str, quick: bool) -> Figures:
+    """Microseconds of Python a tensor in the training thread, until a step with all values has returned: its
+    processor time without TensorFlow's call, and without the ops that take entries out of the queues."""
+    from tensorflow.python.eager import context
+
+    from tensortap.capture.tap import Tap
+    from tensortap.capture.watching.watch import Watch
+    from tensortap.tf import internals
+
+    outside, delivered, found = [0.0], [0], []
+
+    def timed(function: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            before = time.thread_time()
+            try:
+                return function(*arguments)
+            finally:
+                outside[0] += time.thread_time() - before
+
+        return call
+
+    class Counting(Discard):
+        def write(self, message: Any) -> int:
+            delivered[0] += len(getattr(message, "tensors", ()))
+            return super().write(message)
+
+    step = make_step(model, quick)
+    with (
+        tempfile.TemporaryDirectory() as logdir,
+        mock.patch.object(context.Context, "call_function", timed(context.Context.call_function)),
+        mock.patch.object(internals, "dequeue", timed(internals.dequeue)),
+        mock.patch("tensortap.capture.tap.BatchWriter", lambda *_: Counting()),
+        Tap(Path(logdir) / "r", Watch(steps=1, keep="value")) as tap,
+    ):
+        for _ in range(15):
+            outside[0], delivered[0], before = 0.0, 0, time.thread_time()
+            with tap.step():
+                step()
+            seconds = time.thread_time() - before - outside[0]
+            tap.flush()
+            found.append(1e6 * seconds / delivered[0])
+    return {"python": statistics.median(found[5:])}
+
+
 def queue_figures(model: str, quick: bool, queue_bytes: int) -> Figures:
     """The most bytes that ever waited, of those that may, while values of all nodes are kept."""
     from tensortap.capture.tap import Tap

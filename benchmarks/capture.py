@@ -10,7 +10,8 @@ are interleaved, and medians are given. tfdbg2 changes the whole process, so eac
 separate process, with plain blocks before and after. `tap, values of all nodes` discards the values in the
 writer's thread; the row of TensorFlow alone is a function that returns all tensors itself. Unwatched steps
 are measured apart, in many short pairs of blocks; first calls (trace, tapping, run) in fresh processes; the
-queue with a tap that has little room. The disk is measured in the same rounds.
+queue with a tap that has little room. The disk is measured in the same rounds, the Python of the training
+thread in a separate process.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from _tap_costs import (
     Timings,
     first_call,
     folder_bytes,
+    python_figures,
     queue_figures,
     row_of,
     tap_rows,
@@ -89,6 +91,8 @@ def run_part(part: str, model: str, quick: bool) -> tuple[list[Row], Figures]:
         return tap_rows(model, quick, steps, rounds), {}
     if part == "unwatched":
         return [], unwatched(model, quick, 10 if quick else 100)
+    if part == "python":
+        return [], python_figures(model, quick)
     if part == "queue":
         return [], queue_figures(model, quick, (64 if quick else 512) << 20)
     if part in FIRST_CALLS:
@@ -109,7 +113,7 @@ def measure(model: str, quick: bool) -> tuple[list[Row], Figures]:
     """Everything about one model."""
     rows: list[Row] = []
     figures: Figures = {}
-    for part in ("taps", *TFDBG_MODES, "unwatched", "queue"):
+    for part in ("taps", *TFDBG_MODES, "unwatched", "python", "queue"):
         more, found = run_apart(part, model, quick)
         rows += more
         figures |= found
@@ -135,6 +139,7 @@ def goals(model: str, rows: list[Row], figures: Figures) -> list[list[str]]:
             1.15,
             modes[DELIVERED].cpu / modes[RETURNED].cpu,
         ),
+        ("us of Python for each tensor delivered", 2.0, figures["python"]),
         ("first tapped call / TensorFlow alone, all tensors returned", 1.1, first / returning),
         ("summaries of all nodes: extra / FULL_HEALTH's extra", 0.35, summaries),
         ("values of all nodes: extra / FULL_TENSOR's extra", 0.5, values),
@@ -170,6 +175,7 @@ def figures_of(model: str, rows: list[Row], figures: Figures) -> list[Figure]:
     found = [
         Figure(f"{model}: not watched", "of plain", figures["unwatched"], 1.0),
         Figure(f"{model}: values, not written, extra", "ms", extra[DELIVERED], extra[RETURNED]),
+        Figure(f"{model}: Python a tensor", "us", figures["python"], 2.0),
         Figure(f"{model}: summaries, extra", "ms", extra[SUMMARIES], peer=extra["tfdbg2 FULL_HEALTH"]),
         Figure(f"{model}: values, extra", "ms", extra[VALUES], peer=extra["tfdbg2 FULL_TENSOR"]),
         Figure(f"{model}: first call", "of plain", first / plain, returning / plain),
