@@ -138,17 +138,30 @@ def test_results_are_bit_identical_with_each_operation_tapped(tmp_path: Path, na
             assert tap.function(FUNCTIONS[name])(x, w).numpy().tobytes() == plain.tobytes(), dumped
 
 
-def test_a_loss_of_two_terms_that_is_averaged(tmp_path: Path) -> None:
-    def reported(tap: Tap | None) -> list[bytes]:
+LOSSES: dict[str, Callable[[Any], Any]] = {
+    "two means": lambda x: tf.reduce_mean(tf.square(x)) + tf.reduce_mean(tf.square(x * 2.0)),
+    "three reductions": lambda x: (
+        0.25 * tf.reduce_mean(tf.square(x)) + tf.reduce_mean(tf.abs(x)) + tf.nn.l2_loss(x)
+    ),
+    "a mean and a layer's loss": lambda x: (
+        tf.reduce_mean(tf.square(x)) / 0.3 + (0 + (0.25 * tf.reduce_mean(tf.abs(x)) + tf.reduce_mean(x)))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_of_several_terms_that_is_averaged(tmp_path: Path, name: str) -> None:
+    def reported(tap: Tap | None) -> list[tuple[bytes, bytes]]:
         average = keras.metrics.Mean()
 
         def step(x: Any) -> Any:
-            loss = tf.reduce_mean(tf.square(x)) + tf.reduce_mean(tf.square(x * 2.0))
+            loss = LOSSES[name](x)
             average.update_state(loss)  # sums the scalar before it adds it
-            return average.result()
+            return loss, average.result()
 
         run = tf.function(step) if tap is None else tap.function(step)
-        return [run(x).numpy().tobytes() for x in tf.unstack(tf.random.stateless_normal((30, 16, 6), (1, 2)))]
+        results = map(run, tf.unstack(tf.random.stateless_normal((30, 16, 6), (1, 2))))
+        return [(loss.numpy().tobytes(), mean.numpy().tobytes()) for loss, mean in results]
 
     with Tap(tmp_path / "r", EVERYTHING) as tap:
         assert reported(tap) == reported(None)

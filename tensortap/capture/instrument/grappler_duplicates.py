@@ -233,13 +233,15 @@ class Duplicates:
         return node, reference
 
     def _begins_sum(self, node: internals.NodeDef, reference: str) -> bool:
-        """Whether this tensor is the first term of an AddN, because it has no other consumer."""
+        """Whether this tensor may be the first term of an AddN, because it has no other consumer."""
         if any(callees(node)) or internals.is_stateful(node.op):
             return False
         user = self._uses.only_user(reference)
         while user is not None and user.op in VIEWS:
             reference = f"{user.name}:output:{list(user.input).index(reference)}"
             user = self._uses.only_user(reference)
+        if user is not None and user.op in ("Add", "AddV2"):  # joined with others, they become an AddN
+            return self._merges.is_part_of_sum(user) and self._is_free(reference)
         if user is None or user.op != "AddN" or len(user.input) < 3:  # a + b == b + a
             return False
         summands = [source for source in user.input if not source.startswith("^")]

@@ -188,7 +188,7 @@ class Merges:
             return True
         if (node.op, user.op) in _PAIRS or self._follows_kernel(node) or self._follows_kernel(user):
             return True
-        if any(each.op in _ADDS and self._is_part_of_sum(each) for each in (node, user)):
+        if any(each.op in _ADDS and self.is_part_of_sum(each) for each in (node, user)):
             return True
         if user.op in _PRODUCTS and self._is_used_by(user, self._shares_factor):
             return True
@@ -222,7 +222,7 @@ class Merges:
             return bool(set.intersection(*factors))
         return False
 
-    def _is_part_of_sum(self, node: internals.NodeDef) -> bool:
+    def is_part_of_sum(self, node: internals.NodeDef) -> bool:
         """Whether a sum is joined with others to one of at least three terms: its order may change then.
 
         So it may if two of its terms are computed alike, and become one.
