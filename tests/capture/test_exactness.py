@@ -146,6 +146,16 @@ LOSSES: dict[str, Callable[[Any], Any]] = {
     "a mean and a layer's loss": lambda x: (
         tf.reduce_mean(tf.square(x)) / 0.3 + (0 + (0.25 * tf.reduce_mean(tf.abs(x)) + tf.reduce_mean(x)))
     ),
+    "vector quantization": lambda x: (
+        tf.reduce_mean((x - x[::-1] * 0.1) ** 2) / 0.3
+        + (
+            0
+            + (
+                0.25 * tf.reduce_mean((tf.stop_gradient(tf.round(x)) - x) ** 2)
+                + tf.reduce_mean((tf.round(x) - tf.stop_gradient(x)) ** 2)
+            )
+        )
+    ),
 }
 
 

@@ -26,6 +26,7 @@ DUPLICATE = "/tensortap_duplicate"  # ends the name of each
 _PASSES = ("arithmetic_optimization", "constant_folding", "remapping")
 
 _HELD_ANYWAY = frozenset({"Const", "ReadVariableOp"})
+_SUMS = frozenset({"Add", "AddN", "AddV2"})
 
 # `activation(contraction + bias)` becomes one kernel, whose bits differ from those of its parts if the
 # activation is one of these (Mul, Neg, AddV2: gelu; AddV2: a residual; Relu: only of NaN, of which the kernel
@@ -175,7 +176,7 @@ class Duplicates:
             return bool(node.ByteSize() <= _LARGEST_CONSTANT)
         if node.name not in self._uses.live:  # it runs for taps only, and would use its inputs
             return not any(callees(node))
-        if _is_frozen_normalization(node) or self._begins_sum(node, reference):
+        if _is_frozen_normalization(node) or self._is_term_of_long_sum(node, reference):
             return True
         all_uses = self._uses.uses_of(reference)
         # x * x becomes square(x), and twins become one.
@@ -232,10 +233,8 @@ class Duplicates:
             node = self._uses.node_of(reference)
         return node, reference
 
-    def _begins_sum(self, node: internals.NodeDef, reference: str) -> bool:
+    def _begins_sum(self, reference: str) -> bool:
         """Whether this tensor may be the first term of an AddN, because it has no other consumer."""
-        if any(callees(node)) or internals.is_stateful(node.op):
-            return False
         user = self._uses.only_user(reference)
         while user is not None and user.op in VIEWS:
             reference = f"{user.name}:output:{list(user.input).index(reference)}"
@@ -247,6 +246,24 @@ class Duplicates:
         summands = [source for source in user.input if not source.startswith("^")]
         summands.sort(key=self._name_in_sum)
         return reference == next(filter(self._is_free, summands), None)
+
+    def _is_term_of_long_sum(self, node: internals.NodeDef, reference: str) -> bool:
+        """Whether a sum of three or more terms may begin with this tensor, unless a tap holds it."""
+        if any(callees(node)) or internals.is_stateful(node.op):
+            return False
+        return self._begins_sum(reference) or self._is_shared_term(node, reference)
+
+    def _is_shared_term(self, node: internals.NodeDef, reference: str) -> bool:
+        """Whether a loss is a term of a long sum, and of one of its other terms: it is free by then.
+
+        So are losses that are computed alike, of which the optimizer makes one (vector quantization).
+        """
+        outputs = self._function.operations[node.name].outputs
+        if node.op in _HELD_ANYWAY or len(outputs) != 1 or outputs[0].shape.rank != 0:
+            return False
+        uses = [use for twin in self._uses.twins(reference) for use in self._uses.uses_of(twin)]
+        sums = [use for use in uses if use is not None and use.op in _SUMS]
+        return any(len(use.input) > 2 or self._merges.is_part_of_sum(use) for use in sums)
 
     def _name_in_sum(self, reference: str) -> str:
         """The name by which the optimizer orders the terms of a sum; it removes aliases first."""

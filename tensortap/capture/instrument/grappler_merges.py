@@ -132,6 +132,19 @@ class Uses:
         name, *output = reference.split(":")
         return (self._numbers.get(name, name), *output)
 
+    def twins(self, reference: str) -> list[str]:
+        """Tensors that are computed alike, this one included."""
+        name, *output = reference.split(":")
+        names = self._names.get(self._numbers.get(name, -1), [name])
+        return [":".join([each, *output]) for each in names]
+
+    @cached_property
+    def _names(self) -> dict[int, list[str]]:
+        names: dict[int, list[str]] = {}
+        for name, number in self._numbers.items():
+            names.setdefault(number, []).append(name)
+        return names
+
     @cached_property
     def _numbers(self) -> dict[str, int]:
         """The same number for nodes that the optimizer may take for one."""
