@@ -21,6 +21,7 @@ from tensortap.storage.filesystem import stat_path
 from tensortap.storage.uri import path_of
 from tensortap.system.user_dirs import cache_folder
 
+from .cache.address_cache import AddressCache
 from .engine_reading import EngineReading
 from .run_index import LogCaches, RunIndex, RunOverview, RunReplacedError
 
@@ -72,6 +73,8 @@ class LogIndex:
         self._version = 0
         self._session = uuid.uuid4().hex[:8]
         self._shared = LogCaches(cache or cache_folder() if use_cache else None)
+        folder = self._shared.cache
+        self._addresses = [] if folder is None else [AddressCache(folder, path) for path in self.logdirs]
         self._generation = 0
         self._refreshing = threading.Lock()
         self._searched = threading.Event()  # once the runs were searched, found or not
@@ -166,6 +169,9 @@ class LogIndex:
             return False
         try:
             before, self._shared.reading = self._version, reading
+            if not self.runs_known:
+                for address in self._addresses:
+                    address.recall()
             self._find_runs()
             self.runs_known = True
             self._searched.set()
@@ -173,6 +179,8 @@ class LogIndex:
             waiting = [entry.run.id for entry in newest_first]
             while waiting:  # in turns, so that a large run does not hide the others
                 waiting = [run_id for run_id in waiting if self._read_part(run_id, advance)]
+            for address in self._addresses:
+                address.store()
             return self._version != before
         finally:
             self._shared.reading = None

@@ -12,11 +12,11 @@ from typing import Any
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, DeniedError, NotFoundError, TensortapError
-from tensortap.core.names import GRAPHS
+from tensortap.core.names import GRAPHS, is_worker_name
 from tensortap.core.progress import Advance
 from tensortap.core.text import counted
-from tensortap.dump.format.layout import COMPACT
-from tensortap.dump.format.run_files import WorkerInfo
+from tensortap.dump.format.layout import COMPACT, COMPACT_MANIFEST
+from tensortap.dump.format.run_files import RUN_FILE, WORKER_FILE, WorkerInfo
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.dump.recording.recording_files import (
@@ -26,7 +26,9 @@ from tensortap.dump.recording.recording_files import (
     find_recordings,
     recording_note,
 )
-from tensortap.storage.filesystem import exists, stat_path
+from tensortap.storage.entry import Entry
+from tensortap.storage.filesystem import exists, prefetch, scan, stat_path
+from tensortap.storage.uri import is_remote
 from tensortap.system.user_dirs import cache_folder
 
 from .cache.container import ContainerError
@@ -238,6 +240,7 @@ class RunIndex:
         return any(more)
 
     def _open(self) -> None:
+        self._prefetch()
         reader = RunReader(self.path)
         self._compacted = CompactedRun.find(self.path)
         if self._compacted is None:
@@ -250,6 +253,18 @@ class RunIndex:
         self._describe(reader)
         self._shelf = GraphCache(reader, self.catalog, self._shared.graph_nodes)
         self._reader = reader
+
+    def _prefetch(self) -> None:
+        """Requests what opening a run at an address needs, in as few rounds as possible."""
+        if not is_remote(self.path):
+            return
+        with suppress(OSError, DamagedError):
+            names = [entry.name for entry in scan(self.path) if entry.is_folder]
+            workers = [self.path / name for name in names if is_worker_name(name)]
+            folders = [self.path / name for name in (GRAPHS, COMPACT) if name in names]
+            prefetch([*folders, *workers], [self.path / RUN_FILE])
+            inside = [path / entry.name for path in folders for entry in scan(path) if _opens_with(entry)]
+            prefetch((), [*inside, *(path / WORKER_FILE for path in workers)])
 
     def _describe(self, reader: RunReader) -> None:
         """Reads `run.json`."""
@@ -535,6 +550,11 @@ class RunIndex:
     def _count_nodes(self) -> int:
         with self.catalog.lock:
             return 0 if self._shelf is None else self._shelf.nodes()
+
+
+def _opens_with(entry: Entry) -> bool:
+    """Whether a file of graphs or of `compact/` is read when a run is opened."""
+    return entry.name == COMPACT_MANIFEST or entry.name.endswith(".arrows")
 
 
 def _added(folder: Path) -> int:

@@ -17,11 +17,11 @@ import google_crc32c
 from tensortap.core.errors import DamagedError
 
 from .filesystem import open_file
+from .fsspec_folder import SMALL
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _READ_BYTES = 4 << 20  # bytes that are checksummed at a time
 _CACHED = 256 << 10
-_SMALL = 256 << 10  # bytes of a file at an address that is read as a whole: each read waits for an answer
 MAX_JSON = 4 << 20  # run.json and worker.json; real ones have a few KB
 _FIRST, _LAST = "checksum", "crc32c"  # keys of a JSON object with a checksum: no single byte is in both
 _BEGIN = re.compile(rb'\s*\{\s*"checksum":')
@@ -106,7 +106,7 @@ class FileReader:
     def __init__(self, path: Path, ahead: int = 0) -> None:
         self._file, self._start, self.size = open_file(path)
         self.path = path
-        is_small = self.size <= _SMALL and not isinstance(self._file, io.FileIO)
+        is_small = self.size <= SMALL and not isinstance(self._file, io.FileIO)
         self._ahead = max(ahead, self.size) if is_small else ahead
         self._window, self._window_at = b"", 0
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
 from tensortap.core.errors import DamagedError, DeniedError, RemoteReadError
 
 from .entry import Entry
+from .fsspec_folder import RemoteFolder
 from .single_files import open_plain, scan_plain, stat_plain
+from .uri import remote_of
 from .zip_archive import archive_of
 
 
@@ -42,6 +45,20 @@ def scan(folder: Path) -> list[Entry]:
             raise
         inside = [_within(folder / name) for name in names]
         return [entry for entry in inside if entry is not None]
+
+
+def prefetch(folders: Iterable[Path], files: Iterable[Path] = ()) -> None:
+    """Requests folders and small files at an address all at once, for those who need them next: each request
+    alone waits for an answer. Does nothing for other paths; errors are left to those who need them."""
+    asked: dict[RemoteFolder, tuple[list[str], list[str]]] = {}
+    for place, paths in enumerate((folders, files)):
+        for path in paths:
+            found = remote_of(path)
+            if found is not None:
+                asked.setdefault(found[0], ([], []))[place].append(found[1])
+    for remote, names in asked.items():
+        if sum(map(len, names)) > 1:
+            remote.prefetch(*names)
 
 
 def directory_size(path: Path) -> int:

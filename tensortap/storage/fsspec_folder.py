@@ -1,15 +1,18 @@
 """Remote folders through fsspec: listed by names and sizes, read by ranges.
 
-Listings are cached for a second, so that a round of polling requests each folder once.
+Listings are cached for a second, so that a round of polling requests each folder once. Small files of buckets
+are cached until a listing shows that they changed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -43,7 +46,13 @@ _FILES = (
     ".tapbundle",
 )
 _NO_RANGES = "the web server does not support range requests; copy the run to a local disk, or use nginx"
+SMALL = 256 << 10  # bytes of a file that is read as a whole: each read waits for an answer
+_SMALL_FILES = 32 << 20  # bytes of all of them that are cached
+_AT_ONCE = 16  # requests at the same time
+_SETTLED = 3.0  # s after which a file that changes has another time, which stores report in seconds
 _T = TypeVar("_T")
+Version = tuple[int, int, int]  # size, time of change in ns, number of the ETag
+SmallFiles = dict[str, tuple[Version, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,13 @@ class RemoteFolder:
         self._files: dict[str, tuple[float, Entry]] = {}
         # Of files without time: size, since when (wall, ns), and whether it was seen to change then.
         self._sizes: dict[str, tuple[int, int, bool]] = {}
+        self._small: SmallFiles = {}
+
+    @property
+    def _is_bucket(self) -> bool:
+        """Whether files are replaced as a whole, and folders are only parts of their names."""
+        protocols = {self._fs.protocol} if isinstance(self._fs.protocol, str) else {*self._fs.protocol}
+        return bool(protocols & _BUCKETS)
 
     def shown_name(self, name: str) -> str:
         """The address of a file in it, redacted."""
@@ -102,18 +118,50 @@ class RemoteFolder:
         found = self.look(name)
         if found.is_folder:
             raise DamagedError(f"{self.shown_name(name)} is not a regular file.")
-        return RangeReader(self, name, found.size), found.size
+        return RangeReader(self, name, found), found.size
 
-    def read(self, name: str, size: int, offset: int, length: int) -> bytes:
-        """`length` bytes of a file of `size` bytes; fewer where it ends, or was made shorter."""
-        length = min(length, size - offset)
+    def read(self, name: str, entry: Entry, offset: int, length: int) -> bytes:
+        """`length` bytes of the file of an entry; fewer where it ends, or was made shorter."""
+        length = min(length, entry.size - offset)
         if length <= 0:
             return b""
-        data = self._ask(lambda: self._read(self._place(name), size, offset, length), name)
+        known = self._small.get(name)
+        if known is not None and known[0] == _version(entry):
+            return known[1][offset : offset + length]
+        data = self._ask(lambda: self._read(self._place(name), entry.size, offset, length), name)
         if len(data) > length:
             reason = "the response is longer than the requested range"
             raise RemoteReadError(errno.EIO, reason, self.shown_name(name))
+        if len(data) == entry.size <= SMALL and self._is_bucket and _is_settled(entry):
+            if sum(len(each) for _, each in self._small.values()) + len(data) > _SMALL_FILES:
+                self._small = {}
+            self._small[name] = _version(entry), data
         return data
+
+    def prefetch(self, folders: Iterable[str], files: Iterable[str] = ()) -> None:
+        """Lists folders, and reads small files, all at the same time, for those who need them next. Errors
+        are left to them."""
+        if self._web:
+            return
+
+        def read(name: str) -> None:
+            file, size = self.open(name)
+            if 0 < size <= SMALL:
+                file.read()
+
+        asked = [(self._seen, name) for name in folders] + [(read, name) for name in files]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for done in [pool.submit(ask, name) for ask, name in asked]:
+                with contextlib.suppress(OSError, DamagedError):
+                    done.result()
+
+    def known(self) -> tuple[list[str], SmallFiles]:
+        """The folders that were listed, and the content of small files: what `restore` takes over."""
+        return list(self._folders), dict(self._small)
+
+    def restore(self, small: SmallFiles) -> None:
+        """Takes over small files that an earlier process read: they are used while they are unchanged."""
+        self._small = {**small, **self._small}
 
     def write(self, name: str, data: bytes) -> None:
         """Puts a whole file there, in place of one of that name."""
@@ -125,8 +173,7 @@ class RemoteFolder:
 
     def _put(self, put: Callable[[str], object], name: str) -> None:
         place = self._place(name)
-        protocols = {self._fs.protocol} if isinstance(self._fs.protocol, str) else {*self._fs.protocol}
-        if not protocols & _BUCKETS:
+        if not self._is_bucket:
             folder = place.rpartition("/")[0]
             self._ask(lambda: self._fs.makedirs(folder, exist_ok=True), name, "written")
         self._ask(lambda: put(place), name, "written")
@@ -242,8 +289,8 @@ class RemoteFolder:
 class RangeReader(RawIOBase):
     """A remote file as `zipfile` and `Input` read files: one range request per read."""
 
-    def __init__(self, folder: RemoteFolder, name: str, size: int) -> None:
-        self._folder, self._name, self._size = folder, name, size
+    def __init__(self, folder: RemoteFolder, name: str, entry: Entry) -> None:
+        self._folder, self._name, self._entry, self._size = folder, name, entry, entry.size
         self._at = 0
 
     def readable(self) -> bool:
@@ -267,7 +314,7 @@ class RangeReader(RawIOBase):
 
     def read(self, length: int = -1) -> bytes:
         length = self._size - self._at if length < 0 else length
-        data = self._folder.read(self._name, self._size, self._at, length)
+        data = self._folder.read(self._name, self._entry, self._at, length)
         self._at += len(data)
         return data
 
@@ -305,6 +352,15 @@ def _kind(error: Exception) -> str:
     status = getattr(error, "status", None)
     detail = code if isinstance(code, str) and code.isalnum() else status if isinstance(status, int) else None
     return type(error).__name__ + (f" {detail}" if detail is not None else "")
+
+
+def _version(entry: Entry) -> Version:
+    return entry.size, entry.mtime_ns, entry.inode
+
+
+def _is_settled(entry: Entry) -> bool:
+    """Whether the next change will be seen by another time or ETag."""
+    return entry.is_dated and time.time() - entry.mtime_ns / 1e9 > _SETTLED
 
 
 def _evict_some(known: dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.importers.resolve import resolve_log_directories
 from tensortap.index.logdir_index import LogIndex
 from tensortap.server.app import create_app
+from tensortap.storage.entry import Entry
 from tensortap.storage.filesystem import is_folder, scan
 from tensortap.storage.fsspec_folder import RemoteFolder
 from tensortap.storage.uri import path_of, shown_path
@@ -249,7 +250,9 @@ def test_names_that_leave_their_folder_are_skipped() -> None:
         folder.look("fine")
     assert SECRET not in str(caught.value)
     with pytest.raises(OSError, match="longer than the requested range"):
-        RemoteFolder(_Hostile(), "root", "s3://shown", False).read("fine", 500, 0, 10)
+        RemoteFolder(_Hostile(), "root", "s3://shown", False).read(
+            "fine", Entry("fine", True, False, 500, 0, 0), 0, 10
+        )
 
 
 def test_what_is_read_only_is_not_written_to(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

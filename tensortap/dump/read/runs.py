@@ -12,7 +12,7 @@ import pyarrow as pa
 from tensortap.core.errors import DamagedError, DeniedError, NotARunError
 from tensortap.core.names import GRAPHS, MAX_RUN_DEPTH, is_inside_run, is_worker_name
 from tensortap.core.records import Graph
-from tensortap.storage.filesystem import scan, stat_path
+from tensortap.storage.filesystem import prefetch, scan, stat_path
 from tensortap.storage.links import trust
 
 from ..format.graphs import count_nodes, is_graph_id, read_graph, read_graph_table
@@ -57,9 +57,9 @@ def find_runs(logdir: str | Path, unread: Unread = lambda folder, error: None) -
 
 
 def _search(folders: list[Path], depth: int, unread: Unread) -> Iterator[Path]:
+    folders = [path for path in folders if not (path.name.startswith(".") or is_inside_run(path.name))]
+    prefetch(folders)
     for path in folders:
-        if path.name.startswith(".") or is_inside_run(path.name):
-            continue
         is_run, inside = _look(path, unread)
         if is_run:
             yield path
