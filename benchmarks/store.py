@@ -91,15 +91,21 @@ def ask(folder: Path, tensors: int, steps: int, calls: int) -> Measured:
         found[f"{name}, p50"], found[f"{name}, p99"] = np.percentile(taken, [50, 99]).tolist()
         found[f"{name}, CPU p99"] = float(np.percentile(cpu[name], 99))
     found["memory after all, MB"] = resident()
+    found["of which own, MB"] = status("RssAnon")
+    found["of which mapped files, MB"] = status("RssFile")  # the system takes them back when it needs memory
     found["peak, MB"] = peak()
     return found
 
 
 def peak() -> float:
     """The most memory this program had, MB (`ru_maxrss` counts that of the process which started it)."""
-    (line,) = [
-        line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")
-    ]
+    return status("VmHWM")
+
+
+def status(name: str) -> float:
+    """A figure of this process, MB, as Linux reports it."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (line,) = [line for line in lines if line.startswith(f"{name}:")]
     return int(line.split()[1]) / 1e3
 
 

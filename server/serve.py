@@ -30,6 +30,7 @@ from tensortap.system.temp_dirs import remove_stale_temp_folders
 
 from .app import create_app
 from .connections import AcceptLimit, ClientChannel, IdleConnections, SocketMap
+from .jobs.analysis_jobs import limit_memory
 from .log_reader import call_after_refresh, close_log, current_log, drop_log_caches
 from .memory_limit import DEFAULT_BYTES, MemoryLimit
 from .response_cache import drop_responses
@@ -146,6 +147,7 @@ class Server:
             if memory is not None:
                 drop = (partial(drop_log_caches, self.app), partial(drop_responses, self.app), drop_sorted)
                 MemoryLimit(memory, drop, trimmer.trim).start()
+                limit_memory(memory)
         self._running = self._ending = False
         self._changing = threading.Lock()  # guards these two
         self._sockets = SocketMap()

@@ -19,9 +19,18 @@ from .analysis_worker import Answer, place_of, run_task
 from .job_queue import Job, JobQueue
 
 _KEY = "tensortap-analysis"
-_WORKERS = ChildPool("server.jobs.analysis_worker", most=2, idle=300.0)  # for all applications of a process
+_MOST = 2
+_WORKERS = ChildPool(
+    "server.jobs.analysis_worker", most=_MOST, idle=300.0
+)  # for all applications of a process
+_MEMORY: dict[str, int | None] = {"memory": None}  # of each of them
 _HERE = threading.Lock()  # analyses in this process, one at a time
 _LOOK = 0.2  # s between two looks whether one that waits shall end
+
+
+def limit_memory(memory: int) -> None:
+    """Lets all analysis processes of this one together take about `memory` bytes."""
+    _MEMORY["memory"] = memory // _MOST
 
 
 def install(app: Flask) -> None:
@@ -66,7 +75,7 @@ def _answer(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], j
     try:
         if len(places) == len(runs):
             _, pickled = _WORKERS.ask(
-                {"what": what, "places": places, "options": options},
+                {"what": what, "places": places, "options": options, **_MEMORY},
                 progress=lambda state: job.advance(*state),
                 cancellation=job.cancellation,
             )

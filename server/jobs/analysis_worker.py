@@ -24,6 +24,7 @@ from tensortap.analysis.rules.settings import parse_settings
 from tensortap.core.progress import Advance
 from tensortap.index.cache.container import release_pages
 from tensortap.index.run_index import RunIndex, RunReplacedError, open_run
+from tensortap.server.memory_limit import DROP_FROM, MemoryLimit, resident_bytes
 from tensortap.system.pandas_guard import hide_pandas
 from tensortap.system.subprocess_worker import SendProgress, serve, spaced
 
@@ -127,6 +128,23 @@ class _Runs:
 
     def __init__(self) -> None:
         self._open: OrderedDict[Place, RunIndex] = OrderedDict()
+        self._memory: int | None = None
+
+    def limit(self, memory: int | None) -> None:
+        """Keeps this process near `memory` bytes, as the server's (`memory_limit.py`); None: no limit."""
+        if memory is not None and self._memory is None:
+            self._memory = memory
+            MemoryLimit(memory, [self._drop_commits]).start()
+
+    def _drop_commits(self) -> None:
+        for run in list(self._open.values()):
+            run.commits.clear()
+
+    def rest(self) -> None:
+        """Releases what no task needs now."""
+        release_pages()
+        if self._memory is not None and resident_bytes() > DROP_FROM * self._memory:
+            self._open.clear()  # what is left are columns in memory: the next task reads them again
 
     def get(self, place: Place) -> RunIndex:
         run = self._open.pop(place, None) or _open(place)
@@ -157,9 +175,10 @@ def main() -> None:
     def handle(asked: dict[str, Any], progress: SendProgress) -> tuple[None, bytes]:
         advance = spaced(progress)
         advance(0, 0, "reading")
+        runs.limit(asked.get("memory"))
         found = [runs.get(Place(*place)) for place in asked["places"]]
         answer = run_task(asked["what"], found, asked["options"], advance)
-        release_pages()
+        runs.rest()
         # A plain tuple: the classes of this module are `__main__`'s here.
         return None, pickle.dumps(tuple(answer), pickle.HIGHEST_PROTOCOL)
 

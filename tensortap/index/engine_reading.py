@@ -24,6 +24,7 @@ from tensortap.scale.local import LocalEngine
 from tensortap.storage.filesystem import is_folder, scan
 from tensortap.storage.links import follow_links, links_are_followed
 from tensortap.storage.uri import address_of, is_remote, path_of, shown_path
+from tensortap.system.user_dirs import cache_folder
 
 from .catalog.catalog import Catalog
 from .catalog.packed_rows import add_packed, pack_rows, packed, unpacked
@@ -78,6 +79,7 @@ class EngineReading:
                 "checksum": compacted.checksum,
                 "damaged": compacted.damaged,
                 "group_bytes": compacted.group_bytes,
+                "shares_disk": shares_disk,
                 "number": compacted.rows.index(each),
                 "file": str(path) if shares_disk and (path := each.cache_file()) is not None else "",
             }
@@ -128,8 +130,9 @@ def read_parts(argument: Record) -> Record:
 
     Args:
         argument: `run`, `follow_links`; `checksum`: of the manifest; `damaged`: sentences by first step of
-            parts to skip; `group_bytes`: see `CompactedRun`; `number`: of the rows; `file`: where they are
-            stored, or empty.
+            parts to skip; `group_bytes`: see `CompactedRun`; `shares_disk`: this
+            process has the cache of the one that asks; `number`: of the rows; `file`: where they are stored,
+            or empty.
 
     Returns:
         `damaged`: sentences; `data`: the columns, if none of these parts is damaged and they were not stored.
@@ -160,7 +163,8 @@ def _opened(argument: str) -> CompactedRun:
         raise NotARunError(f"{shown_path(run_dir)} has just been compacted again.", "Try again.")
     compacted.note_damage({int(first): text for first, text in asked["damaged"].items()})
     compacted.group_bytes = asked["group_bytes"]
-    compacted.open(Catalog(run_dir))
+    # The cache has the small tables by now: each would be two requests to a bucket.
+    compacted.open(Catalog(run_dir), cache_folder() if asked["shares_disk"] else None)
     return compacted
 
 

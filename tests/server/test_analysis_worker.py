@@ -6,6 +6,7 @@ import pickle
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from tensortap.core.errors import TensortapError
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
+from tensortap.server.jobs import analysis_jobs, analysis_worker
 from tensortap.server.jobs.analysis_worker import place_of
+from tensortap.server.jobs.job_queue import Job
 from tensortap.system.subprocess_worker import ChildPool
 
 FINDINGS = {"mute": [], "table": {}}
@@ -81,3 +84,44 @@ def test_an_analysis_that_cannot_be_done_says_why(workers: ChildPool, tmp_path: 
     with pytest.raises(TensortapError, match="no snapshot at step 7"):
         ask(workers, run, [], "nan", {"step": 7})
     assert ask(workers, run, []) == check_rules(run)
+
+
+def test_a_process_above_its_share_of_memory_closes_its_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with DumpWriter(tmp_path / "run") as writer:
+        writer.log("a", np.ones(3, np.float32), step=0)
+    place, started = place_of(log_of(tmp_path)), list[int]()
+    assert place is not None
+    limited = lambda memory, drop: started.append(memory) or SimpleNamespace(start=int)  # noqa: E731
+    monkeypatch.setattr(analysis_worker, "MemoryLimit", limited)
+    runs = analysis_worker._Runs()
+    first = runs.get(place)
+    runs.rest()
+    assert runs.get(place) is first
+    for limit, is_held in ((1 << 60, True), (1, False)):
+        runs = analysis_worker._Runs()
+        runs.limit(limit)
+        first = runs.get(place)
+        runs.rest()
+        assert (runs.get(place) is first) is is_held
+    assert started == [1 << 60, 1]
+
+
+def test_the_server_passes_each_process_its_share_of_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with DumpWriter(tmp_path / "run") as writer:
+        writer.log("a", np.ones(3, np.float32), step=0)
+    asked = []
+
+    def answer(request: dict[str, Any], **_: Any) -> tuple[None, bytes]:
+        asked.append(request["memory"])
+        return None, pickle.dumps(("found", []))
+
+    monkeypatch.setattr(analysis_jobs, "_WORKERS", SimpleNamespace(ask=answer))
+    monkeypatch.setattr(analysis_jobs, "_MEMORY", {"memory": None})
+    analysis_jobs.limit_memory(1000)
+    run = log_of(tmp_path)
+    assert analysis_jobs._analyse((run,), "findings", {}, Job("x")).found == "found"
+    assert asked == [500]

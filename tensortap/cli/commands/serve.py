@@ -81,8 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=byte_count,
         default=byte_count("1"),
         metavar="GB",
-        help="memory limit of the server, in GB of 10^9 bytes (default: 1); large analyses run in separate "
-        "processes",
+        help="memory limit of the server, in GB of 10^9 bytes (default: 1); the processes for analyses "
+        "share as much again",
     )
     parser.add_argument(
         "--rules",
