@@ -179,8 +179,8 @@ class LogIndex:
             waiting = [entry.run.id for entry in newest_first]
             while waiting:  # in turns, so that a large run does not hide the others
                 waiting = [run_id for run_id in waiting if self._read_part(run_id, advance)]
-            for address in self._addresses:
-                address.store()
+                for address in self._addresses:
+                    address.store()
             return self._version != before
         finally:
             self._shared.reading = None
