@@ -33,6 +33,7 @@ _MAX_WAITING = 8  # requests, of 16 threads, that wait for runs; the others are 
 CLOSE_TIMEOUT = 0.5  # s that closing waits for the part being read; most take less
 _TRIES = 4  # to answer a request while its files are moved
 _IDLE_TIMEOUT = 60.0  # s without a request after which the thread ends
+_PAGE_FIRST = 1.0  # s for the first page, before processes that read the rest compete with it
 _ENGINE_IDLE = 5.0  # s without work after which processes that read compacted runs end
 _MAX_FOLDERS = 10  # unreadable ones listed: every poll of every page carries them
 _THREAD = "tensortap-read"
@@ -198,8 +199,11 @@ class LogReader:
             raise _ClosedError
         if all(each.is_counted for each in self.log.runs):
             with self._changed:
+                is_first = not self._has_refreshed
                 self._is_counted = self._has_refreshed = True
                 self._changed.notify_all()
+                if is_first:
+                    self._changed.wait_for(lambda: self._closed, _PAGE_FIRST)
 
 
 def unreadable_folders(log: LogIndex) -> list[dict[str, str]]:
