@@ -131,7 +131,7 @@ def read_parts(argument: Record) -> Record:
     Args:
         argument: `run`, `follow_links`; `checksum`: of the manifest; `damaged`: sentences by first step of
             parts to skip; `group_bytes`: see `CompactedRun`; `shares_disk`: this
-            process has the cache of the one that asks; `number`: of the rows; `file`: where they are stored,
+            process has the cache of its parent; `number`: of the rows; `file`: where they are stored,
             or empty.
 
     Returns:

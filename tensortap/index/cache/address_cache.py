@@ -1,6 +1,6 @@
 """What an address answered the last time: folders to list at once, and small files to use if unchanged.
 
-Without it, each folder is listed after the one that names it, and each waits for an answer.
+Without it, each folder is listed after its parent, and each listing waits for an answer.
 """
 
 from __future__ import annotations
