@@ -169,43 +169,41 @@ class Deduplicator:
 
 
 def _once_per_function(view: RunView, hits: Sequence[Hit]) -> list[Hit]:
-    """Joins hits on one tensor in several traces of a function: that with the most steps counts the steps of
-    all traces. A function is traced again for inputs of other shapes, and each step runs one of its
-    traces."""
-    traces = view.cached("traces of tensors", lambda: _traces(view))
-    joined, repeated = dict[int, Hit](), set[int]()
-    by_key: dict[_Trace, list[Hit]] = {}
+    """Joins hits on one tensor in several traces of a function. A function is traced again for inputs of
+    other shapes, and each step runs one of its traces: the hit with the most steps then counts the steps of
+    all traces."""
+    codes = view.cached("codes by function", lambda: _codes_by_function(view))
+    groups: dict[_FunctionTensor, list[Hit]] = {}
     for hit in hits:
-        by_key.setdefault(_trace(view.tensors[hit.tensor]), []).append(hit)
-    for key, group in by_key.items():
-        if len(traces[key]) == 1:
+        groups.setdefault(_function_tensor(view.tensors[hit.tensor]), []).append(hit)
+    joined, repeated = dict[int, Hit](), set[int]()
+    for key, group in groups.items():
+        if len(codes[key]) == 1:
             continue
-        steps = {code: _steps(view, code) for code in traces[key]}
-        seen = list[set[int]]()
-        for hit in sorted(group, key=lambda hit: -hit.steps):
-            if seen and all(map(steps[hit.tensor].isdisjoint, seen)):
+        steps = {code: _steps(view, code) for code in codes[key]}
+        group.sort(key=lambda hit: -hit.steps)
+        for at, hit in enumerate(group[1:], 1):
+            if all(steps[hit.tensor].isdisjoint(steps[longer.tensor]) for longer in group[:at]):
                 repeated.add(hit.tensor)
-            seen.append(steps[hit.tensor])
         captured = set[int]().union(*steps.values())
         if len(captured) == sum(map(len, steps.values())):
-            longest = max(group, key=lambda hit: hit.steps)
-            joined[longest.tensor] = _joined(longest, group, len(captured))
+            joined[group[0].tensor] = _joined(group, len(captured))
     return [joined.get(hit.tensor, hit) for hit in hits if hit.tensor not in repeated]
 
 
-_Trace = tuple[str, str, str]  # function, tensor name, op type
+_FunctionTensor = tuple[str, str, str]  # function, tensor name, op type: equal in all traces of the function
 
 
-def _trace(tensor: TensorRole) -> _Trace:
+def _function_tensor(tensor: TensorRole) -> _FunctionTensor:
     function = tensor.graph.rpartition("-")[0] or tensor.graph  # a graph's id ends with a hash
     return function, tensor.name, tensor.op_type
 
 
-def _traces(view: RunView) -> dict[_Trace, list[int]]:
-    """The codes of one tensor in the traces of its function."""
-    found: dict[_Trace, list[int]] = {}
+def _codes_by_function(view: RunView) -> dict[_FunctionTensor, list[int]]:
+    """The codes of each tensor of a function, one a trace."""
+    found: dict[_FunctionTensor, list[int]] = {}
     for tensor in view.tensors:
-        found.setdefault(_trace(tensor), []).append(tensor.code)
+        found.setdefault(_function_tensor(tensor), []).append(tensor.code)
     return found
 
 
@@ -214,8 +212,10 @@ def _steps(view: RunView, code: int) -> set[int]:
     return set(catalog.column("step", catalog.rows_of_tensor(code)).tolist())
 
 
-def _joined(hit: Hit, group: Sequence[Hit], steps: int) -> Hit:
-    """A hit with the steps of all traces of its function, whose tensor was captured at `steps` steps."""
+def _joined(group: Sequence[Hit], steps: int) -> Hit:
+    """The first hit with the steps of all traces of its function, whose tensor was captured at `steps`
+    steps."""
+    hit = group[0]
     if hit.looked_at:  # it doesn't count steps
         return hit
     first, last = min(each.first_step for each in group), max(each.last_step for each in group)

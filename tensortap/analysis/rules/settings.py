@@ -64,14 +64,8 @@ class Settings:
         known = sorted({rule.name for rule in (*rules, *self.added)})
         for name in names:
             if name not in known:
-                listed = f"Use one of {', '.join(known)}"
-                near = did_you_mean(name, known, listed)
-                hint = (
-                    f"{near}; a new rule needs 'where'."
-                    if near == listed
-                    else f"{near} A new rule needs 'where'."
-                )
-                raise SettingsError(f"There is no rule {name!r}.", hint)
+                hint = did_you_mean(name, known, f"Use one of {', '.join(known)}.")
+                raise SettingsError(f"There is no rule {name!r}.", f"{hint} A new rule needs 'where'.")
 
     def muting(self, entries: Iterable[str]) -> Settings:
         """A copy of the settings with further muted rules."""
