@@ -218,8 +218,10 @@ def logs_of_training(run: str) -> Response:
 
 
 def _captured_loss(run: RunIndex, graph_id: str) -> str | None:
-    """The loss tensor of a graph, if it was captured: the last one that a tape differentiates, because a name
-    with `loss` may be a term of it. Not a product, which may be scaled."""
+    """The loss tensor of a graph, None if it is unknown or was not captured.
+
+    It is the last tensor that a tape differentiates: one with `loss` in its name may be only a term of it,
+    and a product may be the scaled loss of mixed precision."""
     graph, tensors = run.graph(graph_id), run.catalog.tensors
     roles = roles_of(graph)
     taped = [row for row in roles.of_kind("loss") if graph.op_type[row] != "Mul"]

@@ -99,12 +99,11 @@ def _captured_steps_text(run: RunIndex) -> str:
         text = f"Steps {first} to {last} were captured."
     else:
         text = f"Only {len(steps):,} steps between {first} and {last} were captured."
-    captured = set(steps)
-    notes = run.recordings()
-    sound = {place.step for place, note in notes if not note.damage}
-    damaged = {place.step for place, note in notes if note.damage} - sound
-    if sound - captured:
-        text += f" Recorded, not captured: {_named(sound - captured)} (see 'tensortap replay')."
+    recordings = run.recordings()
+    readable = {place.step for place, note in recordings if not note.damage}
+    damaged = {place.step for place, note in recordings if note.damage} - readable
+    if uncaptured := readable.difference(steps):
+        text += f" Recorded, not captured: {_named(uncaptured)} (see 'tensortap replay')."
     if damaged:
         text += f" Damaged recordings: {_named(damaged)} (see 'tensortap check')."
     return text
@@ -115,8 +114,8 @@ def _named(steps: set[int]) -> str:
 
 
 def uncaptured_reasons(run: RunIndex) -> list[str]:
-    """Reasons why tensors were not captured, as the program was warned, each with the fix; at most 5. First
-    those that explain a run without any. Warnings about recordings are none."""
+    """Reasons why tensors were not captured, as the program was warned, each with the fix; at most 5. Those
+    that explain a run without any snapshot come first. Warnings about recordings are skipped."""
     events = [event for event in run.events.events("unseen") if event.facts.get("about") != "record"]
     texts = dict.fromkeys(text for event in events if (text := str(event.facts.get("text", ""))))
     return sorted(texts, key=lambda text: not text.startswith(_NOTHING))[:_MAX_EVENTS]

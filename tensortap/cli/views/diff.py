@@ -26,12 +26,7 @@ if TYPE_CHECKING:
 _STYLES = {"diverges": "bold red", "amplified": "red", "inherited": "yellow", "noise": "", "same": "dim"}
 _UNMATCHED = 8  # nodes of one side that are listed
 _RENAMES = 8
-_GUESSED = {
-    "order": "  (matched by the order in which the ops ran, not by name; correct it with --match)",
-    **dict.fromkeys(
-        ("structure", "scope"), "  (matched by neighbours, not by name; correct it with --match)"
-    ),
-}
+_GUESSED = {"order": "the order in which the ops ran", "structure": "neighbours", "scope": "neighbours"}
 _NUMBERS = ("max abs", "scale", "relative", "rounding", "cosine", "max ULP")
 _DROPPABLE = ("cosine", "rounding", "scale", "op", "max ULP", "dtypes", "relative")
 
@@ -82,7 +77,9 @@ def _print_first(first: FirstDivergence, out: Console) -> None:
     out.print(cell(f"{divergence_title(first)}.", "bold red"))
     out.print(cell(first.text, "yellow"))
     if entry.other != entry.tensor:
-        out.print(cell(f"  in B    {entry.other}{_GUESSED.get(entry.matched, '')}"))
+        guessed = _GUESSED.get(entry.matched)
+        note = f"  (matched by {guessed}, not by name; correct it with --match)" if guessed else ""
+        out.print(cell(f"  in B    {entry.other}{note}"))
     if entry.layer:
         out.print(cell(f"  layer   {entry.layer}"))
     if first.frame is not None:

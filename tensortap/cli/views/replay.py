@@ -77,31 +77,15 @@ def print_recordings(found: list[Any], as_json: bool) -> None:
 
     rows = []
     for place in found:
+        row = {"step": place.step, "call": place.call, "function": "", "bytes": 0, "failed": "", "damage": ""}
         try:
             recording = open_recording(place.path)
         except TensortapError as error:
-            rows.append(
-                {
-                    "step": place.step,
-                    "call": place.call,
-                    "function": "",
-                    "bytes": 0,
-                    "failed": "",
-                    "damage": str(error),
-                }
-            )
-            continue
-        size = sum(array.nbytes for argument in recording.arguments for array in argument.arrays)
-        rows.append(
-            {
-                "step": place.step,
-                "call": place.call,
-                "function": recording.function,
-                "bytes": size,
-                "failed": recording.failed,
-                "damage": "",
-            }
-        )
+            row["damage"] = str(error)
+        else:
+            row["function"], row["failed"] = recording.function, recording.failed
+            row["bytes"] = sum(array.nbytes for each in recording.arguments for array in each.arrays)
+        rows.append(row)
     if as_json:
         print_json(rows)
         return
