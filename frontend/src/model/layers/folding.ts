@@ -323,24 +323,20 @@ function containerChains(cards: readonly LayerCard[]): (readonly Container[])[] 
   /** The calls of each layer, by their keys. */
   const calls = new Map<string, Map<string, Container>>();
   const numbered = (key: string, path: string, title: string): Container => {
-    let known = calls.get(path);
-    if (!known) {
-      known = new Map();
-      calls.set(path, known);
-    }
-    const all = known;
-    let made = all.get(key);
+    const known = calls.get(path) ?? new Map<string, Container>();
+    if (known.size === 0) calls.set(path, known);
+    let made = known.get(key);
     if (!made) {
       made = {
         key,
         path,
         title,
-        call: all.size,
+        call: known.size,
         get calls() {
-          return all.size;
+          return known.size;
         },
       };
-      all.set(key, made);
+      known.set(key, made);
     }
     return made;
   };

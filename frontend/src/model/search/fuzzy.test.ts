@@ -33,8 +33,8 @@ const best = async (names: readonly string[], query: string): Promise<string> =>
 };
 
 test('a less likely row comes later, but is found', async () => {
-  const less = (row: number): number => (row === 0 ? 32 : 0);
-  const found = await findFuzzy(['net/dense_b', 'net/dense_a'], fuzzyTerms('dense'), 2, new AbortController().signal, less);
+  const penalty = (row: number): number => (row === 0 ? 32 : 0);
+  const found = await findFuzzy(['net/dense_b', 'net/dense_a'], fuzzyTerms('dense'), 2, new AbortController().signal, penalty);
   expect(found?.map(({ row }) => row)).toEqual([1, 0]);
 });
 

@@ -177,24 +177,24 @@ interface Match {
   readonly score: number;
 }
 
-/** The best rows, best first (the first of equal ones), at most `most`; null once `signal` is aborted. `less`: points that rows lose. */
+/** The best rows, best first (the first of equal ones), at most `most`; null once `signal` is aborted. `penalty`: points that a row loses. */
 export function findFuzzy(
   texts: Texts,
   terms: readonly string[],
   most: number,
   signal: AbortSignal,
-  less: (row: number) => number = () => 0,
+  penalty: (row: number) => number = () => 0,
 ): Promise<readonly Match[] | null> {
-  return runInSlices(bestOf(texts, terms, most, less), signal);
+  return runInSlices(bestOf(texts, terms, most, penalty), signal);
 }
 
-function* bestOf(texts: Texts, terms: readonly string[], most: number, less: (row: number) => number): SlicedWork<readonly Match[]> {
+function* bestOf(texts: Texts, terms: readonly string[], most: number, penalty: (row: number) => number): SlicedWork<readonly Match[]> {
   const score = scorer(texts, terms);
   const best: Match[] = [];
   for (let row = 0; row < texts.length; row++) {
     if (mayPause(row)) yield;
     const matched = score(row);
-    const points = matched < 0 ? matched : Math.max(0, matched - less(row));
+    const points = matched < 0 ? matched : Math.max(0, matched - penalty(row));
     if (points >= 0 && (best.length < most || points > best[best.length - 1]!.score)) insert(best, { row, score: points }, most);
   }
   return best;

@@ -49,13 +49,13 @@ export function* searchInSlices(graph: GraphData, query: Query, facts: SearchFac
     if (!term.hides && !hit.includes(1)) message ??= whyNothing(search, term);
     for (let row = 0; row < hit.length; row++) matches[row]! &= term.hides ? 1 - hit[row]! : hit[row]!;
   }
-  const rows = byLikelihood(graph, query, placesOf(matches));
+  const rows = byPenalty(graph, query, placesOf(matches));
   const ways = search.ways.filter((way) => matches[way[0]!] || matches[way[way.length - 1]!]);
   return { rows, fuzzy: search.fuzzy && rows.length > 0, ways, message: rows.length > 0 ? null : message };
 }
 
-/** How unlikely a node is what a user looks for: 0 if it computes, 1 in the backward pass, 2 for constants, reads and arguments. */
-export function unlikelihood({ names, opTypes }: GraphData): (row: number) => number {
+/** Nodes that a user is less likely to look for: 0 for those that compute, 1 in the backward pass, 2 for constants, reads and arguments. */
+export function searchPenalty({ names, opTypes }: GraphData): (row: number) => number {
   const auxiliary = opTypes.values.map(isAuxiliary);
   return (row) => (auxiliary[opTypes.codes[row]!] ? 2 : Number(BACKWARD.test(names.at(row))));
 }
@@ -63,12 +63,12 @@ export function unlikelihood({ names, opTypes }: GraphData): (row: number) => nu
 const BACKWARD = /(^|\/)gradient(s|_tape)(_\d+)?\//;
 
 /** Nodes found by name, those that compute first; filters and paths keep the order of the graph. */
-function byLikelihood(graph: GraphData, { terms }: Query, rows: Int32Array): Int32Array {
+function byPenalty(graph: GraphData, { terms }: Query, rows: Int32Array): Int32Array {
   const named = terms.some(({ kind }) => kind === 'text' || kind === 'pattern') && terms.every(({ kind }) => kind !== 'chain');
   if (!named) return rows;
-  const of = unlikelihood(graph);
+  const penalty = searchPenalty(graph);
   const groups: number[][] = [[], [], []];
-  for (const row of rows) groups[of(row)]!.push(row);
+  for (const row of rows) groups[penalty(row)]!.push(row);
   return Int32Array.from(groups.flat());
 }
 

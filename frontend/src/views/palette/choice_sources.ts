@@ -6,7 +6,7 @@ import { counted, formatCount } from '../../lib/text/format';
 import { scopeList } from '../../model/graph/build_tree';
 import { nearestStep } from '../../model/run/step_list';
 import { LETTER, type Texts } from '../../model/search/fuzzy';
-import { unlikelihood } from '../../model/search/search';
+import { searchPenalty } from '../../model/search/search';
 import { rowOf } from '../../model/wire/graph';
 import { graph } from '../../state/graph/graph';
 import { linesByFile, showLine, sourceFiles, sourceMap } from '../../state/graph/source';
@@ -37,8 +37,8 @@ export interface Source {
   /** Maximum number of rows. */
   readonly most: number;
   readonly texts: Texts;
-  /** Points that less likely rows lose. */
-  readonly less?: (row: number) => number;
+  /** Points that a row loses because a user is less likely to look for it. */
+  readonly penalty?: (row: number) => number;
   choice(row: number): Choice;
   /** The row with an id, or with a text that has none; -1 for none. */
   rowOf(id: string): number;
@@ -78,9 +78,9 @@ function nodes(): Source {
       if (!WITH_NODE.includes(view.value)) withGraph(() => undefined);
     },
   });
-  const unlikely = unlikelihood(drawn);
-  const less = (row: number): number => LETTER * unlikely(row);
-  return { group: 'Nodes', most: 8, texts: drawn.names, less, choice, rowOf: (text) => rowOf(drawn, text) };
+  const letters = searchPenalty(drawn);
+  const penalty = (row: number): number => LETTER * letters(row);
+  return { group: 'Nodes', most: 8, texts: drawn.names, penalty, choice, rowOf: (text) => rowOf(drawn, text) };
 }
 
 /** Scopes of the graph. */
@@ -94,8 +94,8 @@ function scopes(): Source {
     run: () => goToScope(paths.at(row)),
   });
   const rowOfPath = (text: string) => Array.from(held.keys()).findIndex((row) => paths.at(row) === text);
-  const less = (row: number): number => (/^variables\/|gradient/.test(paths.at(row)) ? LETTER : 0);
-  return { group: 'Scopes', most: 4, texts: paths, less, choice, rowOf: rowOfPath };
+  const penalty = (row: number): number => (/^variables\/|gradient/.test(paths.at(row)) ? LETTER : 0);
+  return { group: 'Scopes', most: 4, texts: paths, penalty, choice, rowOf: rowOfPath };
 }
 
 const ops = (): Source => valuesOf('Ops', 'op', graph.data.value?.opTypes);

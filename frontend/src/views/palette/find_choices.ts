@@ -55,7 +55,7 @@ export async function findChoices(text: string, sources: readonly Source[], sign
 
 /** The rows of one source, the best first; explicit ones before all. */
 async function inSource(source: Source, text: string, terms: readonly string[], signal: AbortSignal): Promise<Scored[] | null> {
-  const matches = await findFuzzy(source.texts, terms, source.most, signal, source.less);
+  const matches = await findFuzzy(source.texts, terms, source.most, signal, source.penalty);
   if (matches === null) return null;
   const bonus = source.group === 'Commands' ? COMMAND_BONUS : 0;
   const listed = (choice: Choice, score: number): Scored => ({ choice: { ...choice, of: source.group }, score });

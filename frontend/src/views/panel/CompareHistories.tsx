@@ -83,9 +83,7 @@ function CompareChart({ histories, lines }: CompareProps) {
         saveAs={fileName('histories', statistic)}
         onClick={(event) => goToStep(stepOf(event))}
         onBrush={brush}
-        onHover={(event) => {
-          hoveredStep.value = event ? stepOf(event) : null;
-        }}
+        onHover={hover}
       />
     </div>
   );
@@ -156,3 +154,8 @@ export function brush(range: [number, number] | null): void {
 }
 
 export const stepOf = (event: PlotEvent) => Number(event.points[0]?.x);
+
+/** Marks the step under the pointer in the other charts and on the slider. */
+export function hover(event: PlotEvent | null): void {
+  hoveredStep.value = event ? stepOf(event) : null;
+}

@@ -109,6 +109,10 @@ function axisOf(data: Histograms): HistogramAxis {
   return histogramAxis(data, histogramScale.value);
 }
 
+const setHoveredStep = (hovered: number | null): void => {
+  hoveredStep.value = hovered;
+};
+
 function Heatmap({ data, colours }: ChartProps) {
   const values = useMemo(() => axisOf(data), [data]);
   const labels = useMemo(() => bucketLabels(data), [data]);
@@ -122,9 +126,7 @@ function Heatmap({ data, colours }: ChartProps) {
       dark={theme.value === 'dark'}
       saveAs={saveAs()}
       onStep={goToStep}
-      onHover={(hovered) => {
-        hoveredStep.value = hovered;
-      }}
+      onHover={setHoveredStep}
     />
   );
 }
@@ -159,9 +161,7 @@ function Outlines({ data, colours }: ChartProps) {
       dark={theme.value === 'dark'}
       saveAs={saveAs()}
       onStep={goToStep}
-      onHover={(hovered) => {
-        hoveredStep.value = hovered;
-      }}
+      onHover={setHoveredStep}
     />
   );
 }

@@ -5,7 +5,7 @@ import { tensorFile } from '../../model/value/export_names';
 import { noNumbers } from '../../model/value/missing_values';
 import type { History } from '../../model/wire/answers';
 import { COUNTS, STATISTICS } from '../../model/wire/statistics';
-import { captured, history, hoveredStep, quantileHistograms } from '../../state/graph/node';
+import { captured, history, quantileHistograms } from '../../state/graph/node';
 import { chosenTensor, chosenVisit, pins } from '../../state/page/choices';
 import { type HistoryView, historyBand, historyLog, historyView, theme } from '../../state/page/preferences';
 import { goToStep, shownRange, step } from '../../state/steps';
@@ -15,7 +15,7 @@ import { historyLayout, historyTraces, type Spread, spreadScale } from '../chart
 import { Plot } from '../charts/Plot';
 import { IconButton, Segmented } from '../kit/Button';
 import { Failure } from '../kit/Message';
-import { brush, CompareHistories, LogSwitch, stepOf } from './CompareHistories';
+import { brush, CompareHistories, hover, LogSwitch, stepOf } from './CompareHistories';
 import { NoNumbers, NotCaptured, VisitNote } from './panel_notices';
 
 const VIEWS = [
@@ -115,9 +115,7 @@ function HistoryChart() {
         saveAs={tensorFile({ tensor: chosenTensor.value ?? '', visit: chosenVisit.value, what: 'history' })}
         onClick={(event) => goToStep(stepOf(event))}
         onBrush={brush}
-        onHover={(event) => {
-          hoveredStep.value = event ? stepOf(event) : null;
-        }}
+        onHover={hover}
       />
     </div>
   );

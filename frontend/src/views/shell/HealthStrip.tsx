@@ -88,13 +88,13 @@ function LossCurves() {
   );
 }
 
-/** What the line is of; the name of a captured tensor selects it. */
+/** Name of the drawn metric; that of a captured tensor is a button that selects it. */
 function LossName() {
   const found = lossCurves.value;
   if (found === null) return null;
   const { name, tensor } = found;
   if (tensor === null) return <span>{name}</span>;
-  const title = `${name}: the loss of this graph by its place in it. The training loop logs none.`;
+  const title = `${name}, the loss by its position in the graph; the training loop logs none`;
   return (
     <button type="button" class="link" title={title} onPointerDown={stop} onClick={() => selectTensor(tensor)} data-testid="loss-tensor">
       {splitScope(tensor).label}
@@ -176,15 +176,16 @@ function StepRange({ count }: { count: number }) {
 function StripHover({ at, width }: { at: number; width: number }) {
   const { step: steps, nan, inf, snapshots } = stepColumns.value;
   const left = fractionOf(at, steps.length) * width;
-  const logged = lossCurves.value?.at(steps[at] ?? -1);
+  const curves = lossCurves.value;
+  const logged = curves?.at(steps[at] ?? -1);
   const counts = [nan[at] ? `${formatCount(nan[at])} with NaN` : '', inf[at] ? `${formatCount(inf[at])} with Inf` : ''].filter(Boolean);
   return (
     <>
       <div class="strip-hover" style={{ left: `${left}px` }} />
       <div class="tooltip num" style={{ left: `${Math.max(90, Math.min(width - 90, left))}px` }}>
         <b>step {steps[at]}</b> · {counted(snapshots[at] ?? 0, 'snapshot')} · {counts.join(' · ') || 'all finite'}
-        {logged &&
-          `${lossCurves.value?.tensor ? '' : ` · epoch ${logged.epoch + 1}`} · ${lossCurves.value?.name} ${formatNumber(logged.loss, 4)}`}
+        {logged && !curves?.tensor && ` · epoch ${logged.epoch + 1}`}
+        {logged && ` · ${curves?.name} ${formatNumber(logged.loss, 4)}`}
         {logged && !Number.isNaN(logged.rate) && ` · lr ${formatNumber(logged.rate, 3)}`}
       </div>
     </>

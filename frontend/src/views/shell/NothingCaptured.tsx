@@ -28,6 +28,7 @@ export function NothingCaptured() {
 /** All workers have closed it: there will be no more data. */
 function Over({ detail }: { detail: RunDetail }) {
   const imported = detail.info['imported from'];
+  const reasons = [...raised.value, ...unseen.value];
   const dropped = detail.workers.reduce((sum, worker) => sum + worker.dropped, 0);
   return (
     <Message title="No tensors captured" testid="nothing-captured">
@@ -37,10 +38,10 @@ function Over({ detail }: { detail: RunDetail }) {
         </p>
       ) : dropped > 0 ? (
         <p>Captured tensors were dropped because the disk was full or too slow. Free space, or watch fewer tensors or steps.</p>
-      ) : [...raised.value, ...unseen.value].length > 0 ? (
-        <Told detail={detail} />
+      ) : reasons.length > 0 ? (
+        <Reported detail={detail} reasons={reasons} />
       ) : (
-        recordedSteps.value.length === 0 && <Reasons detail={detail} />
+        recordedSteps.value.length === 0 && <PossibleReasons detail={detail} />
       )}
       <p>
         <Recorded />
@@ -50,12 +51,12 @@ function Over({ detail }: { detail: RunDetail }) {
 }
 
 /** A step raised, or the program printed a warning with the reason. */
-function Told({ detail }: { detail: RunDetail }) {
+function Reported({ detail, reasons }: { detail: RunDetail; reasons: readonly string[] }) {
   return (
     <>
       <Watched detail={detail} />
       <ul class="message-reasons" data-testid="unseen">
-        {[...raised.value, ...unseen.value].map((text) => (
+        {reasons.map((text) => (
           <li key={text}>{text}</li>
         ))}
       </ul>
@@ -63,7 +64,7 @@ function Told({ detail }: { detail: RunDetail }) {
   );
 }
 
-function Reasons({ detail }: { detail: RunDetail }) {
+function PossibleReasons({ detail }: { detail: RunDetail }) {
   const watched = watchedBy(detail, watchChanges.value);
   const run = nextRunName(runEntry.value?.name ?? 'run', runList.value?.runs.map((entry) => entry.name) ?? []);
   const path = JSON.stringify(`${runList.value?.logdir ?? 'logs'}/${run}`);
