@@ -21,7 +21,6 @@ from tf_messages import tensor_event, write_events
 from tensortap.api.logdir import open_logdir
 from tensortap.importers.errors import RefusedError
 from tensortap.importers.importing import import_source
-from tensortap.importers.run_builder import Imported
 
 MB = 1 << 20
 
@@ -262,10 +261,6 @@ def test_the_layout_of_safetensors_is_checked(
 
 
 def test_sound_safetensors_have_no_note(tmp_path: Path) -> None:
-    def notes(found: Imported) -> list[str]:
-        assert found.snapshots
-        return found.notes
-
     header = {
         "b": entry([1], 4, 8),
         "a": entry([1], 0, 4),
@@ -274,7 +269,8 @@ def test_sound_safetensors_have_no_note(tmp_path: Path) -> None:
     }
     plain = write_safetensors(tmp_path / "w.safetensors", {"__metadata__": {"format": "tf"}, **header}, 16)
 
-    assert notes(import_source(plain, tmp_path / "logs")) == []
+    found = import_source(plain, tmp_path / "logs")
+    assert found.snapshots and found.notes == []
 
 
 def _notes(source: Path, logs: Path) -> str:
@@ -283,7 +279,7 @@ def _notes(source: Path, logs: Path) -> str:
 
 def test_bytes_that_no_array_has_are_reported(tmp_path: Path) -> None:
     """GIVEN an array with too many bytes for its shape WHEN it is imported THEN that is said, also in a
-    folder and an archive; NumPy reads it without a word."""
+    folder and an archive; NumPy ignores them."""
     whole = npy_header((6,), "<f8") + np.arange(6.0).tobytes()
     short = npy_header((5,), "<f8") + np.arange(6.0).tobytes()
     folder = tmp_path / "folder"

@@ -433,32 +433,40 @@ def test_a_damaged_recording_is_reported_until_it_is_mended(
     with DumpWriter(tmp_path, "run") as writer:
         writer.log("x", 1.0, step=4)
     manifest = write_recording(tmp_path / "run", Recording("f", b"", (), 5)) / "recording.json"
-    api = opened(tmp_path)
     whole = manifest.read_bytes()
     manifest.write_bytes(b"{")
-    sentence = f"recording {manifest.parent.name}: recording.json is not JSON"
-    for content, function in ((b"{", ""), (whole, "f")):
-        manifest.write_bytes(content)
-        address = f"/api/runs/{api.run_id('run')}"
-        (listed,) = api.json(f"{address}/recordings")["recordings"]
-        damage = api.json(address)["damage"]
+    api = opened(tmp_path)
+    address = f"/api/runs/{api.run_id('run')}"
+
+    def listed() -> tuple[Any, ...]:
+        return tuple(
+            api.json(f"{address}/recordings")["recordings"][0][key] for key in ("function", "damage")
+        )
+
+    def printed(*arguments: str) -> str:
+        main(list(arguments))
+        return capsys.readouterr().out
+
+    def reported() -> tuple[str, bool, str]:
+        """By the coverage note, `ls`, and `replay --list`."""
+        (row,) = json.loads(printed("ls", str(tmp_path), "--json"))
+        (recording,) = json.loads(printed("replay", str(tmp_path / "run"), "--list", "--json"))
         note = coverage_note(tensortap.open(tmp_path).runs["run"]._index)
-        main(["info", str(tmp_path / "run")])
-        printed = " ".join(capsys.readouterr().out.split())
-        main(["ls", str(tmp_path), "--json"])
-        (row,) = json.loads(capsys.readouterr().out)
-        main(["replay", str(tmp_path / "run"), "--list", "--json"])
-        (recorded,) = json.loads(capsys.readouterr().out)
-        assert listed["function"] == function
-        if function:
-            assert (listed["damage"], row["damaged"], recorded["damage"]) == ("", False, "")
-            assert "Recorded, not captured: 5 (see 'tensortap replay')." in note
-        else:
-            assert listed["damage"].startswith(sentence) and damage == [listed["damage"]]
-            assert row["damaged"] and sentence in printed
-            assert recorded["damage"].startswith("recording.json is not JSON")
-            assert "Damaged recordings: 5 (see 'tensortap check')." in note
-            assert "Recorded, not captured" not in note
+        return note, row["damaged"], recording["damage"]
+
+    function, damage = listed()
+    assert damage.startswith(f"recording {manifest.parent.name}: recording.json is not JSON")
+    assert (function, api.json(address)["damage"]) == ("", [damage])
+    assert " ".join(damage.split()) in " ".join(printed("info", str(tmp_path / "run")).split())
+    note, damaged, why = reported()
+    assert "Damaged recordings: 5 (see 'tensortap check')." in note and "Recorded, not captured" not in note
+    assert damaged and why.startswith("recording.json is not JSON")
+
+    manifest.write_bytes(whole)
+    assert listed() == ("f", "")
+    note, damaged, why = reported()
+    assert "Recorded, not captured: 5 (see 'tensortap replay')." in note
+    assert (damaged, why) == (False, "")
 
 
 @pytest.mark.parametrize(

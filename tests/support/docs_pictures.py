@@ -283,12 +283,12 @@ def write_job(logdir: Path) -> None:
     """Ranks that fit one linear model with gradients of all; one misses a gradient at ORIGIN_STEP - 10, one
     stops after ORIGIN_STEP."""
     random = np.random.default_rng(0)
-    truth, marks = (
-        random.normal(size=(64, 8)),
-        {"tensortap.kind": "weight", "tensortap.variable": "dense/kernel"},
-    )
-    nodes = [Node("dense/kernel", "ReadVariableOp", attributes=marks)]
-    nodes.append(Node("dense/MatMul", "MatMul", ["dense/kernel:0"]))
+    truth = random.normal(size=(64, 8))
+    marks = {"tensortap.kind": "weight", "tensortap.variable": "dense/kernel"}
+    nodes = [
+        Node("dense/kernel", "ReadVariableOp", attributes=marks),
+        Node("dense/MatMul", "MatMul", ["dense/kernel:0"]),
+    ]
     kernels = [np.zeros((64, 8), np.float32) for _ in range(RANKS)]
     writers = [DumpWriter(logdir, run="job", rank=rank) for rank in range(RANKS)]
     graphs = [writer.graph(Graph("train_step", nodes)) for writer in writers]
