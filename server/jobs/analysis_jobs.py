@@ -19,10 +19,8 @@ from .analysis_worker import Answer, place_of, run_task
 from .job_queue import Job, JobQueue
 
 _KEY = "tensortap-analysis"
-_MOST = 2
-_WORKERS = ChildPool(
-    "server.jobs.analysis_worker", most=_MOST, idle=300.0
-)  # for all applications of a process
+_MOST = 2  # processes, for all applications of this one
+_WORKERS = ChildPool("server.jobs.analysis_worker", most=_MOST, idle=300.0)
 _MEMORY: dict[str, int | None] = {"memory": None}  # of each of them
 _HERE = threading.Lock()  # analyses in this process, one at a time
 _LOOK = 0.2  # s between two looks whether one that waits shall end

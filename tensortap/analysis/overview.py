@@ -47,7 +47,7 @@ def problems(run: RunIndex) -> Problems:
     """Find the problems of a run in all its snapshots."""
     return Problems(
         nonfinite=_nonfinite(run),
-        dropped=sum(worker.dropped for worker in run.workers),
+        dropped=run.dropped,
         damage=run.damage,
     )
 

@@ -70,18 +70,17 @@ def report_damage(*runs: RunIndex) -> None:
     after the answer has read all it needs, because graphs are read on demand."""
     for run in runs:
         print_damage(run.name, [sentence for sentence in run.damage if sentence not in run.denied])
-        lost = [f"{dropped_text(run)}."] if dropped_text(run) else []
-        for sentence in (*run.unfinished, *lost):
+        dropped = dropped_text(run)
+        for sentence in (*run.unfinished, *([f"{dropped}."] if dropped else [])):
             console(stderr=True).print(cell(f"{run.name} is incomplete: {sentence}", "yellow"))
 
 
 def dropped_text(run: RunIndex) -> str:
     """How many snapshots its workers report as lost, and the usual reasons; empty if none."""
-    dropped = sum(worker.dropped for worker in run.workers)
-    if not dropped:
+    if not run.dropped:
         return ""
-    noun = "snapshot or recording was" if dropped == 1 else "snapshots or recordings were"
-    return f"{dropped:,} {noun} dropped: the disk was full or too slow, or they were lost before a repair"
+    noun = "snapshot or recording was" if run.dropped == 1 else "snapshots or recordings were"
+    return f"{run.dropped:,} {noun} dropped: the disk was full or too slow, or they were lost before a repair"
 
 
 def print_damage(run: str, damage: Sequence[str]) -> None:

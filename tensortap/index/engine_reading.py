@@ -130,9 +130,8 @@ def read_parts(argument: Record) -> Record:
 
     Args:
         argument: `run`, `follow_links`; `checksum`: of the manifest; `damaged`: sentences by first step of
-            parts to skip; `group_bytes`: see `CompactedRun`; `shares_disk`: this
-            process has the cache of its parent; `number`: of the rows; `file`: where they are stored,
-            or empty.
+            parts to skip; `group_bytes`: see `CompactedRun`; `shares_disk`: whether this process has the
+            cache of its parent; `number`: of the rows; `file`: where they are stored, or empty.
 
     Returns:
         `damaged`: sentences; `data`: the columns, if none of these parts is damaged and they were not stored.

@@ -118,7 +118,8 @@ class RunIndex:
         self.described = True  # by a run.json that could be read
         self._info_damage: list[str] = []
         self._notes: dict[Path, RecordingNote] = {}
-        self._recordings_at, self._recordings_damage = -1, list[str]()
+        self._recordings_at = -1  # when their folder changed last, as of the last look
+        self._recordings_damage: list[str] = []
         self._info_denied = False  # it is unreadable
         self._lost: dict[tuple[object, ...], str] = {}  # damaged values, and why
         self._lost_at = 0  # `catalog.prunings` when they were read
@@ -472,7 +473,8 @@ class RunIndex:
 
     def recordings(self) -> list[tuple[RecordingPlace, RecordingNote]]:
         """The recordings of the run, and their notes. A readable note is read once."""
-        for place in (places := find_recordings(self.path)):
+        places = find_recordings(self.path)
+        for place in places:
             if place.path not in self._notes or self._notes[place.path].damage:
                 self._notes[place.path] = recording_note(place.path)
         return [(place, self._notes[place.path]) for place in places]
@@ -490,6 +492,11 @@ class RunIndex:
         """Sentences about the torn tails of workers that were stopped, which stay incomplete."""
         stopped = [worker for worker in self.workers if worker.pending and not (worker.live or worker.closed)]
         return [f"{worker.id} was stopped. {worker.pending}" for worker in stopped]
+
+    @property
+    def dropped(self) -> int:
+        """Number of snapshots and recordings that the workers report as lost."""
+        return sum(worker.dropped for worker in self.workers)
 
     def _lost_graphs(self) -> list[str]:
         """Sentences about missing graphs that snapshots name. Compacted statistics may be copied without the

@@ -89,7 +89,7 @@ def _row(found: RunIndex) -> dict[str, Any]:
         "error": overview.error,
         "damaged": bool(found.damage),
         "unfinished": bool(found.unfinished),
-        "dropped": sum(worker.dropped for worker in found.workers),
+        "dropped": found.dropped,
     }
 
 

@@ -27,10 +27,8 @@ _MOST_PASSES = 8  # over what structure left
 _NAME_NUMBER = re.compile(r"_\d+$")
 _PRODUCTS = ("MatMul", "BatchMatMulV2", "BatchMatMulV3")
 _ROUNDS = (4, 2, 1)  # the widest neighbourhood first: it distinguishes most
-_MOST_SWEEPS, _LEAST_SWEEPS = (
-    64,
-    8,
-)  # over a whole graph; a long chain of equal ops would want one for each pair
+# Sweeps over a whole graph; a long chain of equal ops would want one for each pair.
+_MOST_SWEEPS, _LEAST_SWEEPS = 64, 8
 _MOST_USERS = 64  # of an eager op; more of them do not distinguish one
 _SWEPT = 1 << 19  # nodes in all sweeps together, of graphs that are not so large that it takes the least
 
