@@ -202,8 +202,8 @@ class LogReader:
                 is_first = not self._has_refreshed
                 self._is_counted = self._has_refreshed = True
                 self._changed.notify_all()
-                if is_first:
-                    self._changed.wait_for(lambda: self._closed, _PAGE_FIRST)
+                if is_first and self._changed.wait_for(lambda: self._closed, _PAGE_FIRST):
+                    raise _ClosedError
 
 
 def unreadable_folders(log: LogIndex) -> list[dict[str, str]]:

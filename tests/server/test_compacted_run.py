@@ -7,13 +7,18 @@ from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
+import pyarrow.fs
 import pytest
 from compacted import compact, copied, write_worker
+from s3_server import s3_server
 from small_dump import Api
 
 from tensortap.compact import compactor
 from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
+from tensortap.storage import fsspec_folder, uri
+from tensortap.storage.arrow_filesystem import arrow_bucket
+from tensortap.storage.uri import path_of
 
 Opened = Callable[..., Api]
 STATISTICS = ("abs_max", "nan_share", "std", "zero_share")
@@ -99,3 +104,39 @@ def test_answers_are_those_of_the_whole_run(
     copy = copied(tmp_path / "whole", tmp_path / "copy")
     found = answers(opened(copy), asked)
     assert [question for question in asked if found[question] != expected[question]] == []
+
+
+def put(logdir: Path, address: str) -> None:
+    """Copies a log directory into a bucket."""
+    bucket, place = arrow_bucket(address) or pytest.fail(address)
+    for path in logdir.rglob("*"):
+        if path.is_file() and path.name != "lock":
+            bucket.put_file(str(path), f"{place}/{path.relative_to(logdir).as_posix()}")
+
+
+@pytest.mark.parametrize("only_compacted", [False, True])
+def test_answers_from_a_bucket_are_those_of_the_disk(
+    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch, only_compacted: bool
+) -> None:
+    """GIVEN a run in a bucket WHEN a first server asks it, and one that finds what the first cached, and one
+    that has no cache THEN their answers are those of a server on the disk."""
+    three_workers(tmp_path / "whole")
+    compact(tmp_path / "whole/r")
+    logdir = copied(tmp_path / "whole", tmp_path / "copy") if only_compacted else tmp_path / "whole"
+    local = opened(logdir)
+    asked = questions(local)
+    expected = answers(local, asked)
+    monkeypatch.setattr(fsspec_folder, "_SETTLED", -10.0)  # files that were put just now are cached, too
+    with s3_server() as server:
+        for name, value in server.items():
+            monkeypatch.setenv(name, value)
+        endpoint = server["AWS_ENDPOINT_URL"].removeprefix("http://")
+        store = pyarrow.fs.S3FileSystem(scheme="http", endpoint_override=endpoint, allow_bucket_creation=True)
+        store.create_dir("bucket")
+        put(logdir, "s3://bucket/logs")
+        for cache in (str(tmp_path / "cache"), str(tmp_path / "cache"), "off"):
+            monkeypatch.setenv("TENSORTAP_CACHE", cache)
+            monkeypatch.setattr(uri, "_MOUNTS", {})  # as in a new process
+            found = answers(opened(path_of("s3://bucket/logs")), asked)
+            assert [question for question in asked if found[question] != expected[question]] == []
+        assert list((tmp_path / "cache").rglob("address.index"))

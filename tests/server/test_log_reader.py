@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from compacted import compact, copied, write_worker
 from polling import until
 
 from tensortap.dump.write.writer import DumpWriter
@@ -220,6 +221,27 @@ def test_closing_ends_the_reading_after_the_part_it_is_at(
     assert not reader.is_alive()
     reading.refresh()
     assert reading._thread is None, "nothing is read any more"
+
+
+def test_a_compacted_run_is_listed_before_its_rows_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
+) -> None:
+    """GIVEN a page that takes long WHEN it asks for the runs THEN no process reads rows meanwhile."""
+    monkeypatch.setattr(log_reader, "NEWS_TIMEOUT", 30.0)
+    monkeypatch.setattr(log_reader, "_PAGE_FIRST", 1e6)
+    read: list[object] = []
+    monkeypatch.setattr(EngineReading, "read_parts", lambda *asked: read.append(asked))
+    write_worker(tmp_path / "whole", range(3))
+    compact(tmp_path / "whole/r")
+    reading = reading_of(LogIndex(copied(tmp_path / "whole", tmp_path / "copy"), use_cache=False))
+    reading.refresh()
+    (run,) = reading.log.runs
+    assert run.overview().snapshots == 3 * 8
+    until(lambda: reading._changed._waiters or read, "the reader's next step")
+    assert not read
+    reading.close()
+    until(lambda: reading._thread is None, "the end of the reader")
+    assert not read, "nor are they read once nobody waits for them"
 
 
 def test_a_reader_that_nobody_needs_ends_and_comes_back(
