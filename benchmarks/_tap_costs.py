@@ -6,7 +6,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -215,8 +215,9 @@ def unwatched(model: str, quick: bool, pairs: int) -> Figures:
 
 
 def python_figures(model: str, quick: bool) -> Figures:
-    """Microseconds of Python a tensor in the training thread, until a step with all values has returned: its
-    processor time without TensorFlow's call, and without the ops that take entries out of the queues."""
+    """Microseconds of Python a tensor that a tap adds to the training thread, until a step with all values
+    has returned: processor time without TensorFlow's call, and without its ops and functions that take
+    entries out of the queues and turn them into arrays."""
     from tensorflow.python.eager import context
 
     from tensortap.capture.tap import Tap
@@ -240,21 +241,30 @@ def python_figures(model: str, quick: bool) -> Figures:
             delivered[0] += len(getattr(message, "tensors", ()))
             return super().write(message)
 
+    def python_of(step: Callable[[], Any]) -> float:
+        outside[0], before = 0.0, time.thread_time()
+        step()
+        return time.thread_time() - before - outside[0]
+
     step = make_step(model, quick)
     with (
         tempfile.TemporaryDirectory() as logdir,
         mock.patch.object(context.Context, "call_function", timed(context.Context.call_function)),
         mock.patch.object(internals, "dequeue", timed(internals.dequeue)),
+        mock.patch.object(internals, "as_arrays", timed(internals.as_arrays)),
         mock.patch("tensortap.capture.tap.BatchWriter", lambda *_: Counting()),
         Tap(Path(logdir) / "r", Watch(steps=1, keep="value")) as tap,
     ):
-        for _ in range(15):
-            outside[0], delivered[0], before = 0.0, 0, time.thread_time()
+
+        def watched() -> None:
             with tap.step():
                 step()
-            seconds = time.thread_time() - before - outside[0]
+
+        for _ in range(15):
+            plain, delivered[0] = python_of(step), 0
+            tapped = python_of(watched)
             tap.flush()
-            found.append(1e6 * seconds / delivered[0])
+            found.append(1e6 * (tapped - plain) / delivered[0])
     return {"python": statistics.median(found[5:])}
 
 
