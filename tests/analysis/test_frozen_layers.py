@@ -57,3 +57,21 @@ def test_what_is_frozen_at_random_numbers_is_told_from_what_is_pretrained(tmp_pa
         "scaled": "low",
     }
     assert "head" not in found
+
+
+def test_a_frozen_random_layer_comes_before_the_loss_that_stays(tmp_path: Path) -> None:
+    from tensortap.capture import Tap, Watch
+
+    keras.utils.set_random_seed(4)
+    x, y = np.random.rand(16, 32).astype("f4"), np.random.randint(0, 2, 16)
+    frozen = keras.layers.Dense(40, trainable=False, name="frozen")
+    model = keras.Sequential([keras.Input((32,)), frozen, keras.layers.Dense(2)])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.SGD(1e-5), loss, jit_compile=False)
+    with Tap(tmp_path / "r", Watch(steps=1, kinds=("weight", "gradient", "loss"))) as tap:
+        model.fit(x, y, epochs=40, verbose=0, callbacks=[tap.callback()])
+    log = LogIndex(tmp_path)
+    log.refresh()
+    high = [finding for finding in check_rules(log.runs[0]).findings if finding.severity == "high"]
+    assert [finding.rule for finding in high] == ["UnchangedTensor", "LossNotDecreasing"]
+    assert high[0].variable.endswith("frozen/kernel")

@@ -23,6 +23,7 @@ NODES = (
     node("gradient_tape/g", "MatMul", "x", "gradient_tape/relu", kind="gradient", of="dense/kernel"),
 )
 ZERO, SOME = np.zeros(4, np.float32), np.ones(4, np.float32)
+PARTLY = np.array([1, 0, 1, 0], np.float32)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,8 @@ ZERO, SOME = np.zeros(4, np.float32), np.ones(4, np.float32)
         ({}, "unknown", "g"),
         ({"x": SOME}, "unknown", "g"),
         ({"x": ZERO}, "dead input", "g"),
-        ({"x": SOME, "relu": SOME}, "mask", "g"),
+        ({"x": PARTLY, "relu": PARTLY}, "mask", "g"),
+        ({"x": SOME, "relu": PARTLY}, "cancelled", "g"),
         ({"relu": SOME}, "unknown", "g"),
         ({"relu": ZERO}, "unknown", "relu"),
         ({"relu": ZERO, "loss": SOME}, "dead activation", "relu"),
@@ -45,6 +47,16 @@ def test_a_reason_is_given_only_where_what_was_captured_proves_it(
     entry = next(entry for entry in dead_layer_ledger(run) if entry.variable == "dense/kernel")
     assert (entry.reason, entry.begins) == (reason, f"gradient_tape/{begins}:0")
     assert ("not captured" in entry.why) == (reason == "unknown")
+
+
+def test_products_that_underflow_in_float16_are_no_mask(tmp_path: Path) -> None:
+    half = [*NODES[:-1], replace(NODES[-1], output_dtypes=["float16"])]
+    small = SOME.astype(np.float16) * np.float16(6e-8)
+    fed = [("x", small, 0), ("gradient_tape/relu", small, 0), ("gradient_tape/g", ZERO.astype(np.float16), 0)]
+    run = synthetic_run(tmp_path, half, fed)
+    entry = next(entry for entry in dead_layer_ledger(run) if entry.variable == "dense/kernel")
+    assert entry.reason == "underflow"
+    assert entry.why.endswith("so the products underflow or cancel in float16")
 
 
 def test_weights_that_are_zero_are_no_dead_input(tmp_path: Path) -> None:
@@ -232,6 +244,33 @@ def test_a_variable_without_the_gradient_that_is_asked_for_is_worse_than_a_froze
     reported = findings_of("DeadGradient", synthetic_run(tmp_path / "averaged", nodes, [*fed, *averaged]))
     assert [f.severity for f in reported] == ["low"] * len(found)
     assert all(f.text.endswith("It still changes, so something else updates it.") for f in reported)
+
+
+@pytest.mark.parametrize(
+    ("stopped", "cut"),
+    [("x", "ArgMax"), ("v", "ArgMax"), ("mixed", "StopGradient")],
+    ids=["elsewhere", "on another way", "after the other op"],
+)
+def test_an_op_without_a_gradient_is_named_before_a_stop_gradient_on_another_way(
+    tmp_path: Path, stopped: str, cut: str
+) -> None:
+    """As in vector quantization: the loss of the codes stops the gradient of the encoder on purpose."""
+    head = replace(node("v", "ReadVariableOp", kind="weight", of="head/kernel"), layer="head")
+    head.attributes["tensortap.trainable"] = "true"
+    nodes = (
+        *(X, head, node("rounded", "Round", "v"), node("mixed", "AddV2", "v", "rounded")),
+        node("tail/stop", "StopGradient", stopped),
+        node("tail/cut", "ArgMax" if cut == "ArgMax" else "Tanh", "v" if cut == "ArgMax" else "x"),
+        node("w", "ReadVariableOp", kind="weight", of="dense/kernel"),
+        node("product", "Mul", "w", "tail/stop"),
+        node("sum", "AddV2", "product", "tail/cut"),
+        node("loss", "Sum", "sum"),
+        node("gradient_tape/g", "Mul", "x", kind="gradient", of="dense/kernel"),
+    )
+    fed = [(name, SOME, step) for step in range(3) for name in ("v", "w", "gradient_tape/g")]
+    run = synthetic_run(tmp_path, nodes, fed)
+    entry = next(entry for entry in dead_layer_ledger(run) if entry.variable == "head/kernel")
+    assert entry.cut_by == cut
 
 
 def test_zeros_that_a_program_puts_where_there_is_no_gradient_are_none(tmp_path: Path) -> None:

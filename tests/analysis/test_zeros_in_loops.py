@@ -61,7 +61,7 @@ FUNCTIONS = {
         parent="", caller="gradient_tape/while", role="body", outputs=["given:0", "gradient_tape/sum:0"]
     ),
 }
-ZERO, SOME = np.zeros(4, np.float32), np.ones(4, np.float32)
+ZERO, SOME = np.zeros(4, np.float32), np.array([1, 0, 1, 0], np.float32)
 FLOATS = [
     each.name for each in NODES if each.output_dtypes == ["float32"] and each.op_type not in ("_Arg", "While")
 ]

@@ -49,9 +49,9 @@ class LedgerEntry:
             break, and over how many; else None and 0.
         passing_steps: over how many the longest stretch of zeros was behind which the gradient came back.
         reason: `dead activation`, `saturated activation`, `cast`, `mask`, `dead input`, `zero weights`,
-            `cancelled`, `disconnected`, or empty, `unknown` where too little was captured to tell,
-            `not explained` where it was but no reason is known; why: a sentence; begins: the tensor at which
-            the zeros begin, as far as they could be followed.
+            `cancelled`, `underflow`, `disconnected`, or empty, `unknown` where too little was captured to
+            tell, `not explained` where it was but no reason is known; why: a sentence; begins: the tensor
+            at which the zeros begin, as far as they could be followed.
         cut_by: type of the op that lets no gradient, or only zeros, through to a disconnected variable, or
             empty.
         absorbed: share of the elements with a gradient that did not change although they were updated

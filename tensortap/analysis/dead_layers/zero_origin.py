@@ -23,6 +23,8 @@ _POPPING = "TensorListPopBack"
 _LIST = "variant"
 _FILLING = ops("Const Fill ZerosLike")  # replacements that a select uses for a gradient
 _SUMS = ops("Add AddV2 AddN Sub Sum Mean BiasAddGrad")
+_PRODUCTS = ops("Mul MulNoNan")
+_UNDERFLOWING = "float16"  # small gradients vanish in it; bfloat16 has the range of float32
 
 _WHY = (
     (
@@ -146,12 +148,10 @@ def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
     reason, why = next(((reason, why) for kinds, reason, why in _WHY if op_type in kinds), _OTHER)
     inputs = _float_inputs(flow.roles, row, flow.seen)
     zero, unseen = flow.zeros(inputs), [source for source in inputs if source not in flow.seen]
-    if reason == "dead input":
-        return (
-            _dead_factor(flow, zero, why)
-            if zero
-            else ("mask", "wherever one factor is not zero, another one is zero", not unseen)
-        )
+    if reason == "dead input" and zero:
+        return _dead_factor(flow, zero, why)
+    if reason == "dead input" or (op_type in _PRODUCTS and not zero and not unseen):
+        return (*_vanished_product(flow, row, inputs), not unseen)
     # The zeros of a constant have no earlier source, and constants are never captured.
     sure = all(flow.roles.graph.op_type[source] == "Const" for source in flow.gradients(unseen))
     if op_type in SELECTS:
@@ -161,6 +161,18 @@ def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
     if op_type in _SUMS and inputs and not zero:
         return "cancelled", "its terms are not zero, but they cancel", sure and not unseen
     return reason, why, sure
+
+
+def _vanished_product(flow: _Flow, row: int, inputs: list[int]) -> tuple[str, str]:
+    """(reason, why) for a product that is all zero although no factor is."""
+    dtype = _dtype(flow.roles, row, 0)
+    if any(flow.seen[source].full for source in inputs if source in flow.seen):
+        reason = "underflow" if dtype == _UNDERFLOWING else "cancelled"
+        where = f" in {dtype}" if dtype else ""
+        why = "one factor has no zero and the other is not all zero, so the products underflow or cancel"
+        return reason, why + where
+    more = f", or their product underflows in {dtype}" if dtype == _UNDERFLOWING else ""
+    return "mask", f"wherever one factor is not zero, another one is zero{more}"
 
 
 def _why_chosen(flow: _Flow, row: int, nonzero: list[int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -28,7 +29,8 @@ _LOSSES = 32  # with cached paths, because many variables are checked
 @dataclass(frozen=True, slots=True)
 class Cut:
     """The first op, in data flow order, of those that cut all ways to the loss. `source`: file:line, or
-    empty."""
+    empty. If the step requests the gradient, only ops count from which a way without `stop_gradient` leads to
+    the loss, and other ops before `stop_gradient`, which the program asks for."""
 
     node: str
     op_type: str
@@ -53,7 +55,12 @@ def find_gradient_cut(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
     leading = [row for row in ends if any(_upstream(roles, loss)[row] for loss in losses)]
     if not leading:
         return None
-    row = min(leading, key=lambda row: int(order[row]))
+    asked = leading if roles.trainable.get(variable) else []
+    decisive = [
+        row for row in asked if any(_unstopped(roles, loss)[roles.consumers(row)].any() for loss in losses)
+    ]
+    unwanted = [row for row in decisive if roles.graph.op_type[row] != STOPS]
+    row = min(unwanted or decisive or leading, key=lambda row: int(order[row]))
     node = roles.graph.names[row]
     return Cut(node, roles.graph.op_type[row], source_of(run, roles.graph.id, node))
 
@@ -97,20 +104,26 @@ def _ends(roles: Roles, rows: list[int]) -> list[int]:
 @lru_cache(maxsize=_LOSSES)
 def _upstream(roles: Roles, loss: int) -> Array:
     """bool[nodes]: the nodes of the forward pass that a loss depends on."""
-    return _before(roles, loss, cut=False)
+    return _before(roles, loss, lambda roles, row: False)
 
 
 @lru_cache(maxsize=_LOSSES)
 def _derived_from(roles: Roles, loss: int) -> Array:
     """bool[nodes]: whether the op gives this input a gradient."""
-    return _before(roles, loss, cut=True)
+    return _before(roles, loss, _cuts)
 
 
-def _before(roles: Roles, loss: int, *, cut: bool) -> Array:
+@lru_cache(maxsize=_LOSSES)
+def _unstopped(roles: Roles, loss: int) -> Array:
+    """bool[nodes]: the nodes from which a way without `stop_gradient` leads to a loss."""
+    return _before(roles, loss, lambda roles, row: roles.graph.op_type[row] == STOPS)
+
+
+def _before(roles: Roles, loss: int, cut: Callable[[Roles, int], bool]) -> Array:
     mask, waiting = np.zeros(len(roles.graph), np.bool_), [loss]
     while waiting:
         row = waiting.pop()
-        if not (mask[row] or roles.is_backward(row) or (cut and _cuts(roles, row))):
+        if not (mask[row] or roles.is_backward(row) or cut(roles, row)):
             mask[row] = True
             waiting += [source for source, _, _ in roles.inputs(row)]
     return mask

@@ -114,7 +114,7 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
         if why == _OMITTED:
             hit = replace(hit, help=_FORGOTTEN, next_look=_ASKING, explains=("LossNotDecreasing",))
         elif why.startswith(_FROZEN_RANDOM):
-            hit = replace(hit, help=_NOT_LOADED)
+            hit = replace(hit, help=_NOT_LOADED, explains=("LossNotDecreasing",))
         yield hit
 
 
