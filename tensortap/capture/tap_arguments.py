@@ -54,7 +54,7 @@ def watches(given: Any) -> tuple[Watch, ...]:
     """
     found = (given,) if isinstance(given, Watch) else tuple(given) if isinstance(given, Sequence) else ()
     if not found or not all(isinstance(watch, Watch) for watch in found):
-        raise WatchError(f"watch={given!r} selects nothing.", "Use Watch(…), or a list of them.")
+        raise WatchError(f"watch={given!r} is not a Watch.", "Use Watch(…), or a list of them.")
     return found
 
 

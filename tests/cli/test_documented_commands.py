@@ -103,7 +103,12 @@ def write_run(logdir: Path, run: str) -> None:
     """A run with a convolution, and a product below `old` or `new` in the runs of these names."""
     with DumpWriter(logdir, run) as writer:
         product = f"{run}/MatMul" if run in ("old", "new") else "dense/MatMul"
-        nodes = [Node("conv1/Relu", "Relu"), Node(product, "MatMul"), Node("kernel", "VarHandleOp")]
+        nodes = [
+            Node("digits_1/conv1_1/Relu", "Relu"),
+            Node("digits_1/hidden_1/Cast/ReadVariableOp", "ReadVariableOp"),
+            Node(product, "MatMul"),
+            Node("kernel", "VarHandleOp"),
+        ]
         graph = writer.graph(Graph("train", nodes))
         for step in range(STEPS):
             value = np.ones((2, 4, 4, 4), np.float32)

@@ -177,7 +177,7 @@ def test_a_snapshot_is_located(run, graph_id):
     ("options", "message"),
     [
         ({"step": 25}, "nearest steps are 10, 20, 30, 40; it has 6 from 0 to 50"),
-        ({"step": 10, "visit": 7}, "It has iterations 0, 1"),
+        ({"step": 10, "visit": 7}, "Its iterations: 0, 1"),
         ({"step": 10, "worker": "w"}, "No worker"),
         ({"step": 10, "graph": "-"}, "not captured in graph"),
     ],

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from tensortap.index.run_index import RunIndex
 
 HELP = "list the tensors of a run, or show one: summary, histogram, values"
-EXAMPLE = """tensortap show logs/digits dense/Relu:0 --step 30 --selection 0,:10 --highlight 1:
-         tensortap show logs/digits dense/Relu:0 --workers l2
+EXAMPLE = """tensortap show logs/digits digits_1/hidden_1/Relu:0 --step 30 --selection 0,:10 --highlight 1:
+         tensortap show logs/digits digits_1/hidden_1/Relu:0 --workers l2
          tensortap show logs/digits --where "nan > 0 and op == 'MatMul'" --sort max --reverse"""
 
 _OF_ONE = ("selection", "highlight", "out", "workers")  # options that mean something of one tensor only

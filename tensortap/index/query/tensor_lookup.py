@@ -213,7 +213,7 @@ def _at_visit(catalog: Catalog, tensor: str, rows: Array, visit: int | None, str
         step = int(catalog.column("step", rows[:1])[0])
         known = ", ".join(map(str, visits[:10]))
         raise NotFoundError(
-            f"{tensor!r} has no iteration {visit or 0} at step {step}.", f"It has iterations {known}."
+            f"{tensor!r} has no iteration {visit or 0} at step {step}.", f"Its iterations: {known}."
         )
     return found
 

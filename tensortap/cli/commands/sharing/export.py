@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             f"example: {EXAMPLE}       then: tensortap serve digits.tap.zip",
             "  tensortap export logs/digits --out digits.parquet",
             "  tensortap export logs/digits --out bad.csv --where 'nan > 0'",
-            "  tensortap export logs/digits --out relu.npz --nodes 'conv1/Relu:0' --step 10:20",
-            "  tensortap export logs/digits --out weights.safetensors --nodes kernel --step -1",
+            "  tensortap export logs/digits --out relu.npz --nodes 'conv1.*/Relu:0' --step 10:20",
+            "  tensortap export logs/digits --out weights.safetensors --nodes 'hidden.*Read' --step -1",
             "  tensortap export logs/digits --out s3://bucket/mail/digits.tap.zip",
             "  tensortap export logs/digits --out events --format tensorboard",
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tensortap.core.text import bytes_text, counted
+from tensortap.core.text import bytes_text
 from tensortap.importers.remote_copy import staged_output
 
 from ...argument_types import chosen_steps, source, steps, target
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "\n".join(
         [
             f"example: {EXAMPLE}",
-            "  tensortap story logs/digits --step 20:30 --tensor conv1/Relu:0 --out part.html",
+            "  tensortap story logs/digits --step 20:30 --tensor digits_1/conv1_1/Relu:0 --out part.html",
             "  tensortap story logs/digits-nan --compare logs/digits --out compared.html",
             (
                 "The file contains source code, file names and values of the run: review it before you "
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
         left_out = story["left_out"]
         print_json({"path": str(arguments.out), "run": found.name, "bytes": size, "left_out": left_out})
         return 0
-    console().print(cell(f"{arguments.out}: {counted(len(story['answers']), 'answer')}, {bytes_text(size)}"))
+    console().print(cell(f"{arguments.out}: {bytes_text(size)}"))
     for sentence in story["left_out"]:
         console().print(cell(f"  skipped: {sentence}", "yellow"))
     return 0
