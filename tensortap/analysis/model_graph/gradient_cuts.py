@@ -29,8 +29,11 @@ _LOSSES = 32  # with cached paths, because many variables are checked
 @dataclass(frozen=True, slots=True)
 class Cut:
     """The first op, in data flow order, of those that cut all ways to the loss. `source`: file:line, or
-    empty. If the step requests the gradient, only ops count from which a way without `stop_gradient` leads to
-    the loss, and other ops before `stop_gradient`, which the program asks for."""
+    empty.
+
+    If the step requests the gradient, ops behind a `stop_gradient` do not count, and `stop_gradient` itself
+    is named last, because it is intended.
+    """
 
     node: str
     op_type: str
