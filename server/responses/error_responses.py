@@ -98,6 +98,7 @@ def install(app: Flask) -> None:
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(FileNotFoundError, _file_vanished)
     app.register_error_handler(RemoteReadError, _no_answer)
+    app.register_error_handler(OSError, _failed_disk)
     app.register_error_handler(Exception, _any_error)
 
 
@@ -132,6 +133,15 @@ def no_answer_text(error: RemoteReadError) -> tuple[str, str]:
     """(error, hint) for a failing address of a run, without the address, which may contain keys."""
     name = str(error.filename or "").rstrip("/").rpartition("/")[2]
     return f"{name}: {error.strerror}.", "The run's storage failed; see docs/remote.md."
+
+
+def _failed_disk(error: OSError) -> Response:
+    _LOG.error("a file cannot be read at %s", request.path[:200], exc_info=error)
+    return error_response(
+        500,
+        f"A file cannot be read: {error.strerror or type(error).__name__}.",
+        "Check the disk; see the server's terminal and the system log for details.",
+    )
 
 
 def _any_error(error: Exception) -> Response:

@@ -69,18 +69,24 @@ def report_damage(*runs: RunIndex) -> None:
     """Reports unreadable data of these runs on stderr, so that an incomplete answer is recognizable. Call it
     after the answer has read all it needs, because graphs are read on demand."""
     for run in runs:
-        print_damage(run.name, [sentence for sentence in run.damage if sentence not in run.denied])
-        dropped = dropped_text(run)
-        for sentence in (*run.unfinished, *([f"{dropped}."] if dropped else [])):
+        graphs = [sentence for sentence in run.denied if sentence.startswith("graph ")]  # found meanwhile
+        hidden = {*run.denied} - {*graphs}
+        print_damage(run.name, [sentence for sentence in run.damage if sentence not in hidden])
+        for sentence in run.unfinished:
             console(stderr=True).print(cell(f"{run.name} is incomplete: {sentence}", "yellow"))
+        report_dropped(run.name, run.dropped)
 
 
-def dropped_text(run: RunIndex) -> str:
-    """How many snapshots its workers report as lost, and the usual reasons; empty if none."""
-    if not run.dropped:
-        return ""
-    noun = "snapshot or recording was" if run.dropped == 1 else "snapshots or recordings were"
-    return f"{run.dropped:,} {noun} dropped: the disk was full or too slow, or they were lost before a repair"
+def report_dropped(run: str, dropped: int) -> None:
+    """Reports on stderr that a run lacks snapshots, if it does."""
+    if dropped:
+        console(stderr=True).print(cell(f"{run} is incomplete: {dropped_text(dropped)}.", "yellow"))
+
+
+def dropped_text(dropped: int) -> str:
+    """A number of lost snapshots, and the usual reasons."""
+    noun = "snapshot or recording was" if dropped == 1 else "snapshots or recordings were"
+    return f"{dropped:,} {noun} dropped: the disk was full or too slow, or they were lost before a repair"
 
 
 def print_damage(run: str, damage: Sequence[str]) -> None:

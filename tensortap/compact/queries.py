@@ -33,11 +33,17 @@ _POLL = 16 << 20  # decoded bytes of the streams at a time
 _HINT = f"Use one SELECT over the tables {', '.join(TABLES)}; see 'tensortap sql --help'."
 
 
-def query_run(run_dir: Path, query: str, damage: Callable[[Sequence[str]], None] | None = None) -> pa.Table:
+def query_run(
+    run_dir: Path,
+    query: str,
+    damage: Callable[[Sequence[str]], None] | None = None,
+    dropped: Callable[[int], None] | None = None,
+) -> pa.Table:
     """Run a SELECT over the tables `TABLES` (docs/commands.md has their columns).
 
     Args:
         damage: called with sentences about what could not be read, and is missing in the tables.
+        dropped: called with the number of snapshots and recordings that the workers report as lost.
 
     Raises:
         SelectionError: it is not a SELECT, or DuckDB rejects it. DamagedError: a compacted file is damaged.
@@ -52,7 +58,7 @@ def query_run(run_dir: Path, query: str, damage: Callable[[Sequence[str]], None]
             [duckdb.StatementType.EXPLAIN],
         ):
             raise SelectionError("Only a single SELECT is allowed; runs are read-only.", _HINT)
-        with _connect(run_dir, query, damage) as connection:
+        with _connect(run_dir, query, damage, dropped) as connection:
             return _plain_numbers(connection.execute(query).to_arrow_table())
     except duckdb.Error as error:
         first, _, _ = str(error).partition("\n\n")
@@ -74,7 +80,10 @@ def _plain_numbers(table: pa.Table) -> pa.Table:
 
 @contextmanager
 def _connect(
-    run_dir: Path, query: str, damage: Callable[[Sequence[str]], None] | None
+    run_dir: Path,
+    query: str,
+    damage: Callable[[Sequence[str]], None] | None,
+    dropped: Callable[[int], None] | None,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database in memory with the tables of a query, without access to anything else."""
     import duckdb
@@ -86,6 +95,8 @@ def _connect(
         tables.make()
         if damage is not None:
             damage(tables.damage)
+        if dropped is not None:
+            dropped(sum(tables.dropped.values()))
         files = ", ".join(map(_quoted, tables.files))
         connection.execute(f"SET allowed_paths = [{files}]")
         for setting in (
@@ -139,6 +150,7 @@ class _Tables:
         self._reader, self._manifest, self._query = reader, manifest, query
         self.files: list[str] = []  # that DuckDB opens
         self.damage = list(manifest.damage)  # sentences about what is missing
+        self.dropped = {worker: mark.position.dropped for worker, mark in manifest.workers.items()}
         self._tables: list[pa.Table] = []  # of files that it cannot open
 
     def make(self) -> None:
@@ -168,6 +180,7 @@ class _Tables:
             while commits := tail.poll(columns, _POLL):
                 count += sum(commit.batch.num_rows for commit in commits)
                 pieces.append(stream_rows([commit.batch for commit in commits], info.worker))
+            self.dropped[info.worker] = tail.dropped
             missing = [*tail.damage, *([] if tail.denied is None else [tail.denied])]
             if tail.closed and not missing:
                 missing = wrong_total(self._run_dir / info.worker, count)

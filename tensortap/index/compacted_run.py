@@ -38,7 +38,7 @@ from tensortap.compact.rollups import (
     with_dictionaries,
 )
 from tensortap.core.dtypes import Array
-from tensortap.core.errors import DamagedError, FormatVersionError
+from tensortap.core.errors import DamagedError, DeniedError, FormatVersionError
 from tensortap.dump.format.record_batches import check_statistics
 from tensortap.dump.format.run_files import WorkerInfo, worker_info
 from tensortap.dump.format.schema import SCHEMA
@@ -74,7 +74,13 @@ class CompactedRun:
         rows: of the parts that can be read, some parts at a time. group_bytes: of these parts' streams.
     """
 
-    def __init__(self, run_dir: Path, identity: Entry | None, manifest: bytes) -> None:
+    def __init__(
+        self,
+        run_dir: Path,
+        identity: Entry | None,
+        manifest: bytes,
+        refused: DeniedError | None = None,
+    ) -> None:
         self._run_dir, self._identity = run_dir, identity
         self.checksum: int = google_crc32c.value(manifest)
         self.rows: list[CompactedRows] = []
@@ -84,6 +90,8 @@ class CompactedRun:
         self.group_bytes = _STREAM_BYTES  # of parts that are read together
         self._damaged: dict[int, str] = {}  # first step of a part -> why it cannot be read
         try:
+            if refused is not None:
+                raise refused
             if identity is None:
                 raise DamagedError("It is missing.", "Copy compact/ again.")
             self._manifest = parse_manifest(manifest, run_dir / FOLDER / MANIFEST)
@@ -94,6 +102,7 @@ class CompactedRun:
     @classmethod
     def find(cls, run_dir: Path) -> CompactedRun | None:
         """Finds the compacted statistics of a run; None if there are none, or if the run has streams."""
+        identity = None
         try:
             identity = _identity(run_dir)
             if identity is None:
@@ -102,6 +111,10 @@ class CompactedRun:
                 return None
             with FileReader(run_dir / FOLDER / MANIFEST) as file:
                 manifest = bytes(file.read(0, file.size))
+        except (PermissionError, DeniedError):  # without a word, the run would look empty
+            if has_streams(run_dir):
+                return None
+            return cls(run_dir, identity, b"", DeniedError(MANIFEST if identity else FOLDER))
         except (OSError, DamagedError):
             return None
         return cls(run_dir, identity, manifest)
@@ -110,6 +123,8 @@ class CompactedRun:
         """Whether the run is unchanged: neither compacted again nor copied as a whole."""
         try:
             return _identity(self._run_dir) == self._identity and not has_streams(self._run_dir)
+        except (PermissionError, DeniedError):
+            return self._identity is None
         except (OSError, DamagedError):
             return False
 

@@ -214,6 +214,8 @@ class GraphCache:
             self._note_damage(graph_id, error)
         except RemoteReadError:  # it is counted when its address answers again
             return
+        except OSError as error:  # a failing disk: tried again with the next poll
+            self._refused[graph_id] = f"graph {graph_id} cannot be read: {error.strerror}."
 
     def _note_damage(self, graph_id: str, error: DamagedError | NotFoundError) -> None:
         if isinstance(error, DeniedError):
@@ -261,7 +263,8 @@ class GraphCache:
         if graph_id == NO_GRAPH:
             return None, {"name": "without a graph"}
         if graph_id not in self.recorded or self._is_unreadable(graph_id):
-            return None, {"damage": self.damage.get(graph_id) or _missing_text(graph_id)}
+            why = self.damage.get(graph_id) or self._refused.get(graph_id)
+            return None, {"damage": why or _missing_text(graph_id)}
         try:
             return self._reader.graph_table(graph_id)
         except (DamagedError, NotFoundError) as error:

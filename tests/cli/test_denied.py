@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -118,6 +119,37 @@ def test_values_and_graphs_that_may_not_be_read(logs: Path, reported) -> None:
         assert found["snapshots"] == 1
         damage = client.get(f"/api/runs/{found['id']}/problems").get_json()["damage"]
     assert damage == [str(DeniedError("graphs"))]
+
+
+def test_a_worker_file_that_may_not_be_read_is_reported(logs: Path, run) -> None:
+    """Its rank and start are unknown then, and with them the order of the workers."""
+    next(logs.glob("theirs/*/worker.json")).chmod(0o600)
+    with _as_nobody():
+        _, out, err = run("info", logs / "theirs")
+    assert "worker.json cannot be read: permission denied." in " ".join(f"{out} {err}".split())
+
+
+@pytest.mark.parametrize("closed", ["compact", "compact/manifest.json"])
+def test_compacted_statistics_that_may_not_be_read_are_not_an_empty_run(logs: Path, run, closed: str) -> None:
+    """GIVEN a copy with `compact/` only WHEN it is denied THEN no command says that nothing was captured."""
+    assert run("compact", logs / "theirs")[0] == 0
+    for worker in logs.glob("theirs/*/worker.json"):
+        shutil.rmtree(worker.parent)
+    (logs / "theirs" / closed).chmod(0)
+    with _as_nobody():
+        _, _, err = run("show", logs / "theirs")
+        damage = create_app(logs / "theirs").test_client().get("/api/runs").get_json()["runs"][0]["damaged"]
+    assert "permission denied" in " ".join(err.split())
+    assert "No tensors were captured" not in err
+    assert damage
+
+
+def test_a_graph_that_may_not_be_read_is_reported_after_the_answer(logs: Path, run) -> None:
+    """GIVEN a graph that only the answer reads THEN the command does not say that there are no findings."""
+    next(logs.glob("theirs/graphs/*.arrows")).chmod(0)
+    with _as_nobody():
+        _, _, err = run("rules", logs / "theirs")
+    assert "permission denied" in " ".join(err.split())
 
 
 def test_recordings_that_may_not_be_looked_into(logs: Path, reported) -> None:

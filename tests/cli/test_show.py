@@ -172,6 +172,9 @@ def test_dropped_snapshots_are_reported_by_each_command(run, tmp_path):
     assert "watched" not in err
     for command in ("show", "nan", "rules", "ledger"):
         assert f"some is incomplete: {said}" in " ".join(run(command, tmp_path / "some")[2].split()), command
+    answer = run("sql", tmp_path / "some", "SELECT count(*) FROM snapshots")
+    assert f"some is incomplete: {said}" in " ".join(answer[2].split())
+    assert said in " ".join(run("check", tmp_path / "some")[1].split())
     assert run("ls", tmp_path)[1].count("1,200 dropped") == 2
     assert {row["dropped"] for row in json.loads(run("ls", tmp_path, "--json")[1])} == {1200}
 

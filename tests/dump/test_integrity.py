@@ -66,6 +66,16 @@ def test_statistics_that_are_gone_are_missed(tmp_path, capsys, damage, there):
     assert (status, report["snapshots"], report["damage"], report["pending"]) == (0, there, [], [])
 
 
+def test_a_closed_worker_without_its_end_mark_is_damaged(tmp_path, capsys):
+    """GIVEN statistics cut exactly after their last commit THEN the counts fit, and only the mark is gone."""
+    write(tmp_path)
+    last = commits(tmp_path)[-1]
+    os.truncate(stats_files(tmp_path)[0], last.offset + last.length)
+    status, report = check(tmp_path, capsys)
+    assert (status, report["snapshots"]) == (1, 30)
+    assert "stats-000000.arrows lacks its end mark" in report["damage"][0]
+
+
 def test_a_run_without_end_says_what_no_row_names(tmp_path, capsys):
     write(tmp_path)
     (closed,) = tmp_path.rglob("closed.json")

@@ -15,12 +15,14 @@ import numpy as np
 import pytest
 from hanging_disk import hanging_disk
 from polling import until
+from small_dump import small_graph
 
 from tensortap.dump.read import runs as dump_runs
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.server import log_reader
 from tensortap.server.app import create_app
+from tensortap.storage.files import FileReader
 
 
 @pytest.fixture
@@ -168,6 +170,46 @@ def test_a_folder_that_can_be_read_again_just_then_is_no_failure(tmp_path: Path)
     with pytest.raises(log_reader.UnreadableLogError, match=r"Cannot read .*: Input/output error"):
         log.refresh()
     log.refresh()
+
+
+def test_a_graph_on_a_failing_disk_hides_no_run(logdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GIVEN a disk that fails in the file of a graph THEN the run is listed, and the reason is told."""
+    with DumpWriter(logdir, run="second") as writer:
+        graph = writer.graph(small_graph())
+        writer.log("y:0", np.ones(3), step=0, graph=graph)
+    read = FileReader._read
+
+    def fail(self: FileReader, offset: int, length: int) -> bytes:
+        if self.path.parent.name == "graphs":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return read(self, offset, length)
+
+    client = create_app(logdir).test_client()
+    with monkeypatch.context() as patch:
+        patch.setattr(FileReader, "_read", fail)
+        runs = {run["name"]: run for run in client.get("/api/runs").get_json()["runs"]}
+        assert (set(runs), runs["second"]["damaged"]) == ({"first", "second"}, True)
+        address = f"/api/runs/{runs['second']['id']}"
+        (damage,) = client.get(address).get_json()["damage"]
+        assert "cannot be read: Input/output error." in damage
+        assert b"Input/output error" in client.get(f"{address}/graphs/{graph}").data
+
+
+def test_a_value_on_a_failing_disk_is_no_bug_to_report(logdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with DumpWriter(logdir, run="second") as writer:
+        writer.log("y:0", np.ones(70_000), step=0, keep="value")
+    client = create_app(logdir).test_client()
+    run = next(run for run in client.get("/api/runs").get_json()["runs"] if run["name"] == "second")
+
+    def fail(self: FileReader, offset: int, target: memoryview) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(FileReader, "read_into", fail)
+    answer = client.get(f"/api/runs/{run['id']}/value?tensor=y:0&step=0&format=json")
+    assert (answer.status_code, answer.get_json()["error"]) == (
+        500,
+        "A file cannot be read: Input/output error.",
+    )
 
 
 def test_of_many_folders_that_cannot_be_looked_into_the_first_are_reported(

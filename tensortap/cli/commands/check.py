@@ -22,7 +22,7 @@ from tensortap.system.progress_line import progress_line
 
 from ..argument_types import add_engine
 from ..console import cell, console, print_json
-from ..select_run import add_path, check_folders_read, report_unread
+from ..select_run import add_path, check_folders_read, dropped_text, report_unread
 
 HELP = "verify every checksum of a dump, without changing it"
 EXAMPLE = "tensortap check logs --repair"
@@ -112,12 +112,16 @@ def _print(reports: list[Report]) -> None:
         )
         if report.events or report.recordings:
             out.print(f"  {counted(report.events, 'event')}, {counted(report.recordings, 'recording')}")
-        if report.pruned:
-            out.print(f"  {counted(report.pruned, 'value')} pruned")
-        if report.compacted:
-            out.print(f"  {counted(report.compacted, 'snapshot')} compacted")
+        for count, noun, what in (
+            (report.pruned, "value", "pruned"),
+            (report.compacted, "snapshot", "compacted"),
+        ):
+            if count:
+                out.print(f"  {counted(count, noun)} {what}")
         if report.unnamed_bytes:
             out.print(f"  {bytes_text(report.unnamed_bytes)} of values without a snapshot")
+        if report.dropped:
+            out.print(cell(f"  {dropped_text(report.dropped)}", "yellow"))
         if report.repaired is not None:
             out.print(cell(f"  repaired copy: {report.repaired}", "green"))
         for sentence in report.pending:

@@ -217,8 +217,8 @@ def _nothing(run: RunIndex, listed: int, pattern: re.Pattern[str] | None, is_par
         return "No tensors were captured there."
     if run.damage or run.unfinished:
         return f"No tensors can be read, because the run is {'damaged' if run.damage else 'incomplete'}."
-    if dropped := dropped_text(run):
-        return f"No tensors can be read: {dropped}."
+    if run.dropped:
+        return f"No tensors can be read: {dropped_text(run.dropped)}."
     if run.catalog.source:
         return "The imported source has no tensors. 'tensortap info RUN' shows its graphs."
     return (

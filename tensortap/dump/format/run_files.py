@@ -10,7 +10,7 @@ from datetime import MAXYEAR, UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tensortap.core.errors import DamagedError, DeniedError, FormatVersionError, NotARunError, RemoteReadError
+from tensortap.core.errors import DamagedError, FormatVersionError, NotARunError, RemoteReadError
 from tensortap.core.text import counted
 from tensortap.storage.files import publish_json, read_json
 from tensortap.storage.filesystem import exists
@@ -142,12 +142,12 @@ def read_worker(run_dir: Path, name: str) -> WorkerInfo:
         record = read_worker_file(run_dir / name)
     except FileNotFoundError:  # in a folder without statistics a process was stopped as it began
         reason = f"{WORKER_FILE} is missing." if exists(stats_path(run_dir / name, 0)) else ""
-    except DeniedError:
+    except RemoteReadError:
         pass
     except DamagedError as error:
         reason = error.message
-    except OSError:
-        pass
+    except OSError as error:
+        reason = f"{WORKER_FILE} cannot be read: {error.strerror}."
     damage = f"{name}: {reason} Host and pid are taken from the folder name." if reason else ""
     return worker_info(name, record, damage)
 

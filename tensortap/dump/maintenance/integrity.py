@@ -172,6 +172,10 @@ class Completeness:
             )
         elif tail.pending:
             self.damage.append(tail.pending)
+        elif not (tail.closed or self._closing.dropped or self.damage or tail.damage):
+            # A worker whose disk failed drops snapshots, and may be closed without the mark.
+            name = stats_path(self._dir, tail.position.file).name
+            self.damage.append(f"{name} lacks its end mark, although {CLOSED_FILE} is there. Copy it again.")
 
     def _check_shard(self, number: int) -> None:
         """Checks the header of a values file, and the padding between values, which safetensors readers rely

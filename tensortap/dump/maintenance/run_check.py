@@ -38,7 +38,7 @@ _POLL = 16 << 20  # decoded bytes of statistics at a time
 class Report:
     """Result of checking one run. `pending` is not damage: a worker is writing, or was stopped while it
     wrote. `unnamed_bytes`: bytes of values that no snapshot references. `compacted`: snapshots in
-    `compact/`."""
+    `compact/`. `dropped`: snapshots and recordings that the workers report as lost."""
 
     run: str
     workers: int = 0
@@ -51,6 +51,7 @@ class Report:
     pruned: int = 0
     unnamed_bytes: int = 0
     compacted: int = 0
+    dropped: int = 0
     pending: list[str] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
     repaired: str | None = None
@@ -222,6 +223,7 @@ def _check_worker(path: Path, reader: RunReader, worker: WorkerInfo, shares: int
     report.damage += _missing_graphs(reader, graphs)
     files.finish(tail, _check_events(path, worker.worker, report))
     report.unnamed_bytes += files.unnamed_bytes
+    report.dropped += tail.dropped
     report.damage += [f"{worker.worker}: {text}" for text in (*files.damage, *tail.damage)]
     _add_values(report, values, worker.worker)
     report.damage += [] if tail.denied is None else [tail.denied]

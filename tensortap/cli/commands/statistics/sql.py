@@ -13,7 +13,7 @@ from tensortap.importers.resolve import as_logdir
 from tensortap.storage.uri import shown_path
 
 from ...console import cell, console, print_json, print_table
-from ...select_run import add_path, print_damage
+from ...select_run import add_path, print_damage, report_dropped
 
 HELP = "query the statistics of a run with SQL; compact large runs first"
 EXAMPLE = (
@@ -43,7 +43,13 @@ def run(arguments: argparse.Namespace) -> int:
     from tensortap.compact.queries import query_run
 
     run_dir = _run_dir(arguments.path)
-    found = query_run(run_dir, arguments.query, lambda damage: print_damage(run_dir.name, damage))
+    name = run_dir.name
+    found = query_run(
+        run_dir,
+        arguments.query,
+        lambda damage: print_damage(name, damage),
+        lambda dropped: report_dropped(name, dropped),
+    )
     if arguments.json:
         rows = found.to_pylist()
         print_json([{name: _json(value) for name, value in row.items()} for row in rows])
