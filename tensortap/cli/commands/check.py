@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -100,26 +101,29 @@ def _state(report: Report) -> tuple[str, str]:
     return ("incomplete", "yellow") if report.pending else ("ok", "green")
 
 
+def _counts(report: Report) -> Iterator[str]:
+    yield (
+        f"{counted(report.workers, 'worker')}, {counted(report.graphs, 'graph')}, "
+        f"{counted(report.snapshots, 'snapshot')}, "
+        f"{counted(report.values, 'value')} ({bytes_text(report.value_bytes)})"
+    )
+    if report.events or report.recordings:
+        yield f"{counted(report.events, 'event')}, {counted(report.recordings, 'recording')}"
+    if report.pruned:
+        yield f"{counted(report.pruned, 'value')} pruned"
+    if report.compacted:
+        yield f"{counted(report.compacted, 'snapshot')} compacted"
+    if report.unnamed_bytes:
+        yield f"{bytes_text(report.unnamed_bytes)} of values without a snapshot"
+
+
 def _print(reports: list[Report]) -> None:
     out = console()
     for report in reports:
         state = cell(*_state(report))
         out.print(cell(report.run, "bold"), state)
-        out.print(
-            f"  {counted(report.workers, 'worker')}, {counted(report.graphs, 'graph')}, "
-            f"{counted(report.snapshots, 'snapshot')}, "
-            f"{counted(report.values, 'value')} ({bytes_text(report.value_bytes)})"
-        )
-        if report.events or report.recordings:
-            out.print(f"  {counted(report.events, 'event')}, {counted(report.recordings, 'recording')}")
-        for count, noun, what in (
-            (report.pruned, "value", "pruned"),
-            (report.compacted, "snapshot", "compacted"),
-        ):
-            if count:
-                out.print(f"  {counted(count, noun)} {what}")
-        if report.unnamed_bytes:
-            out.print(f"  {bytes_text(report.unnamed_bytes)} of values without a snapshot")
+        for line in _counts(report):
+            out.print(f"  {line}")
         if report.dropped:
             out.print(cell(f"  {dropped_text(report.dropped)}", "yellow"))
         if report.repaired is not None:
