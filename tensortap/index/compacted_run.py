@@ -89,6 +89,7 @@ class CompactedRun:
         self._tables: dict[str, bytes] = {}  # verified small files, while it is opened
         self.group_bytes = _STREAM_BYTES  # of parts that are read together
         self._damaged: dict[int, str] = {}  # first step of a part -> why it cannot be read
+        self._files: dict[Path, Entry | None] = {}  # of parts with damage, as they were found
         try:
             if refused is not None:
                 raise refused
@@ -120,7 +121,10 @@ class CompactedRun:
         return cls(run_dir, identity, manifest)
 
     def is_current(self) -> bool:
-        """Whether the run is unchanged: neither compacted again nor copied as a whole."""
+        """Whether the run is unchanged: neither compacted again nor copied as a whole, nor its damaged files
+        copied again."""
+        if any(_state(path) != found for path, found in self._files.items()):
+            return False
         try:
             return _identity(self._run_dir) == self._identity and not has_streams(self._run_dir)
         except (PermissionError, DeniedError):
@@ -196,6 +200,7 @@ class CompactedRun:
         if None not in tables:
             with suppress(DamagedError, OSError):
                 found = self._checked_summary(part, None)
+                self._remember_files(part)
                 self._damage.append(f"A table of the steps {part.first} to {part.last} is damaged: {damage}")
                 return found
         self._note_damage(part, damage)
@@ -265,15 +270,31 @@ class CompactedRun:
 
     def _note_damage(self, part: CompactedPart, error: Exception) -> None:
         self._damaged[part.first] = f"The steps {part.first} to {part.last} cannot be read: {error}"
+        self._remember_files(part)
+
+    def _remember_files(self, part: CompactedPart) -> None:
+        """Notices from now on that files of a damaged part are replaced. Not at an address, where each look
+        takes a request."""
+        if not is_remote(self._run_dir):
+            paths = [file.path(self._run_dir) for file in part.files()]
+            self._files |= {path: _state(path) for path in paths}
 
     def note_damage(self, sentences: dict[int, str]) -> None:
         """Notes what another process found: sentences by the first step of a part."""
         self._damaged |= sentences
+        for part in self._manifest.parts:
+            if part.first in sentences:
+                self._remember_files(part)
 
     @property
     def damaged(self) -> dict[int, str]:
         """Sentences about parts that cannot be read, by first step."""
         return dict(self._damaged)
+
+    @property
+    def damaged_files(self) -> list[Path]:
+        """Files of parts with damage, on this disk."""
+        return list(self._files)
 
     @property
     def damage(self) -> list[str]:
@@ -337,6 +358,14 @@ def _identity(run_dir: Path) -> Entry | None:
     try:
         return stat_path(run_dir / FOLDER / MANIFEST)
     except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _state(path: Path) -> Entry | None:
+    """The size and time of a file; None if it cannot be looked at."""
+    try:
+        return stat_path(path)
+    except (OSError, DamagedError):
         return None
 
 

@@ -181,7 +181,8 @@ class RunIndex:
         ns."""
         workers = (self.path / name for name in self._here)
         folders = [self.path, self.path / "graphs", *workers]
-        folders += [] if self._compacted is None else [self.path / COMPACT]
+        if self._compacted is not None:
+            folders += [self.path / COMPACT, *self._compacted.damaged_files]
         return tuple(map(_added, folders))
 
     def _settle(self, touched: tuple[int, ...]) -> None:

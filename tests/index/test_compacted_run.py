@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -267,6 +268,23 @@ def test_a_part_that_is_copied_again_is_read(tmp_path: Path) -> None:
     assert rows() == 0
     path.write_bytes(whole)
     assert rows() == 3 * (TENSORS + 2)
+
+
+@pytest.mark.parametrize("table", ["rows", "steps"])
+def test_damage_of_a_part_ends_when_it_is_copied_again(copy: Path, table: str) -> None:
+    """GIVEN an open run with a damaged file WHEN that file is written again THEN it is read, without a
+    restart."""
+    path = copy / "r/compact" / manifest_of(copy / "r")["parts"][1][table]["file"]
+    whole = path.read_bytes()
+    flip(path)
+    log, run = opened(copy)
+    assert run.damage
+    log.refresh()
+    assert log.runs[0] is run, "the same damage is no reason to open it again"
+    path.write_bytes(whole)
+    os.utime(path, ns=(1, 1))
+    log.refresh()
+    assert (log.runs[0].catalog.rows, log.runs[0].damage) == (ROWS, [])
 
 
 def test_a_missing_manifest_is_reported(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
