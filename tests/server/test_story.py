@@ -72,6 +72,14 @@ def test_of_some_steps_only_those_are_offered(api: Api, first: str) -> None:
     api.json(f"{first}/story?also=x", 400)
 
 
+def test_a_named_tensor_must_exist(logdir: Path, viewer: None, tmp_path: Path, capsys: Any) -> None:
+    story = ["story", str(logdir / "exp" / "first"), "--out", str(tmp_path / "out.html"), "--tensor"]
+    assert main([*story, "dense/Matmul:0"]) == 1
+    err = capsys.readouterr().err
+    assert "No tensor 'dense/Matmul:0' was captured." in err and "Did you mean 'dense/MatMul:0'" in err
+    assert main([*story, "dense/MatMul"]) == 0
+
+
 def test_a_full_story_says_what_is_missing(logdir: Path) -> None:
     found = story.story_of(create_app(logdir / "exp" / "first"), max_bytes=20_000)
     assert any("history, histograms and values" in sentence for sentence in found["left_out"])

@@ -90,7 +90,10 @@ def record_of(given: Any) -> Record | None:
         raise WatchError(
             "record=True does not say which steps.", "Use record=every(100), or steps as in Watch."
         )
-    return given if isinstance(given, Record) else Record(given)
+    if isinstance(given, Record):
+        return given
+    step_predicate(given, "record")  # so that the error names this argument
+    return Record(given)
 
 
 class RecordingRetention:

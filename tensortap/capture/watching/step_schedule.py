@@ -105,8 +105,8 @@ def _first(part: Any) -> int:
     return int(part) if isinstance(part, Integral) else 0
 
 
-def step_predicate(steps: Any) -> Callable[[int], bool]:
-    """`Watch.steps` as a predicate. A single int `n` means `every(n)`; a collection may contain step numbers,
+def step_predicate(steps: Any, argument: str = "steps") -> Callable[[int], bool]:
+    """`Watch.steps` as a predicate; an error names `argument`. A single int `n` means `every(n)`; a collection may contain step numbers,
     ranges, `every(…)` and `log_spaced(…)`, and means their union.
 
     Raises:
@@ -125,7 +125,7 @@ def step_predicate(steps: Any) -> Callable[[int], bool]:
         if parts and len(numbers) + len(spans) == len(parts) and all(map(_not_empty, spans)):
             return _any_of(frozenset(map(int, numbers)), [step_predicate(span) for span in spans])
     raise WatchError(
-        f"Invalid step selection steps={steps!r}.",
+        f"Invalid step selection {argument}={steps!r}.",
         "Use every(100), log_spaced(10), a range, a list of these or of step numbers from 0,"
         " or a callable step -> bool.",
     )

@@ -61,6 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tensortap.core.errors import InvalidNameError
     from tensortap.importers.resolve import as_logdir
     from tensortap.index.query.step_range import parse_steps
+    from tensortap.index.query.tensor_lookup import tensor_codes
     from tensortap.server.app import create_app
     from tensortap.server.story import story_html, story_of
 
@@ -72,6 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
     other = None if arguments.compare is None else only_run(arguments.compare)
     if other is not None and other.path == found.path:
         raise InvalidNameError(f"--compare is the same run as RUN ({found.name!r}).", "Pass another run.")
+    names = found.catalog.tensors.names
+    tensors = [names[code] for name in arguments.tensor for code in tensor_codes(found.catalog, name)]
     held = None
     if arguments.step is not None:
         held = parse_steps(chosen_steps(found, arguments.step)).of(found.steps.step).tolist()
@@ -81,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
             found.id,
             None if other is None else other.path,
             steps=held,
-            tensors=arguments.tensor,
+            tensors=tensors,
             max_bytes=arguments.max_mb * 2**20,
             seconds=_SECONDS,
             advance=advance,
