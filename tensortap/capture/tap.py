@@ -13,7 +13,7 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.storage.uri import shown_path
 
 from . import tap_arguments
-from .adapters.keras_callback import TapCallback, no_attribute, warn_of_missing_names
+from .adapters.keras_callback import TapCallback, no_attribute, refuse_uncalled, warn_of_missing_names
 from .adapters.tf_function import TappedFunction, TappedModel, tap_model
 from .adapters.v1_session import TappedSession
 from .batch_samples import Choose
@@ -254,6 +254,9 @@ class Tap:
         """
         self._check_open()
         return TapCallback(self._steps)
+
+    # Keras reads these of `callbacks=[tap.callback]`, where the call was forgotten.
+    callback.__dict__.update(async_safe=True, set_model=refuse_uncalled)
 
     @overload
     def function(self, function: Callable[..., Any], **options: Any) -> TappedFunction: ...

@@ -66,8 +66,11 @@ def test_numpy_numbers_will_do(tmp_path: Path) -> None:
 def test_a_tap_that_keras_is_given_says_what_to_give(tmp_path: Path) -> None:
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile("sgd", "mse")
-    with Tap(tmp_path / "r") as tap, pytest.raises(AttributeError, match=r"callbacks=\[tap\.callback\(\)\]"):
-        model.fit(np.ones((2, 2)), np.ones((2, 1)), verbose=0, callbacks=[tap])
+    asked = r"callbacks=\[tap\.callback\(\)\]"
+    with Tap(tmp_path / "r") as tap:
+        for given, error in ((tap, AttributeError), (tap.callback, WatchError)):
+            with pytest.raises(error, match=asked):
+                model.fit(np.ones((2, 2)), np.ones((2, 1)), verbose=0, callbacks=[given])
     with pytest.raises(AttributeError, match=r"no attribute 'watchs'$"):
         tap.watchs  # type: ignore[attr-defined]  # noqa: B018
 

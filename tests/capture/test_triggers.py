@@ -301,10 +301,13 @@ def test_mistakes_of_triggers_are_named() -> None:
         lambda: LossSpike(1),
         lambda: LossSpike(5, window=2),
         lambda: FlightRecorder(-1),
-        lambda: FlightRecorder(3, "x"),  # type: ignore[arg-type]
     ):
         with pytest.raises(WatchError):
             make()
+    for wrong in ("x", 3, NonFinite()):
+        for take in (NonFinite, lambda watch: FlightRecorder(3, watch)):
+            with pytest.raises(WatchError, match=r"watch=.* is not a Watch.*Use Watch\(…\)"):
+                take(wrong)
     assert repr(NonFinite(inf=False) | len) == "NonFinite(inf=False) | len"
     assert Finding("why").tensor is None
 

@@ -15,6 +15,7 @@ import tensorflow as tf
 from tensortap.tf import internals
 
 from ..capture_warnings import OneTimeWarnings
+from ..errors import WatchError
 from ..tap_steps import TapSteps
 from ..tracing.layer_tracker import layer_paths
 
@@ -295,6 +296,11 @@ def no_attribute(tap: object, name: str) -> AttributeError:
     """The error for an attribute that a tap lacks; Keras may read one, assuming a callback."""
     wanted = ": pass callbacks=[tap.callback()] to Keras" if hasattr(TapCallback, name) else ""
     return AttributeError(f"'Tap' object has no attribute {name!r}{wanted}", name=name, obj=tap)
+
+
+def refuse_uncalled(model: Any) -> None:
+    """Raises WatchError: Keras calls `set_model` of `tap.callback`, given without parentheses."""
+    raise WatchError("callbacks=[tap.callback] has no callback.", "Call it: callbacks=[tap.callback()].")
 
 
 def warn_of_missing_names(warnings: OneTimeWarnings) -> None:

@@ -45,8 +45,6 @@ class FlightRecorder:
             value = getattr(self, name)
             if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 0:
                 raise WatchError(f"{name}={value!r} of a FlightRecorder is not valid.", "Use 0 or more.")
-        if self.watch is not None and not isinstance(self.watch, Watch | Watches):
-            raise WatchError(f"watch={self.watch!r} selects nothing.", "Use Watch(…).")
         object.__setattr__(self, "watches", () if self.watch is None else every_step(self.watch))
 
 

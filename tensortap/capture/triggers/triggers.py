@@ -18,6 +18,7 @@ from tensortap.core.text import number_text
 from tensortap.tfproto.function_calls import CALLS
 
 from ..errors import WatchError
+from ..tap_arguments import watches as as_watches
 from ..tracing.candidate import Candidate
 from ..watching.step_schedule import every
 from ..watching.watch import DEFAULT_STEPS, Watch, Watches
@@ -297,8 +298,12 @@ def as_trigger(given: Any) -> Trigger:
 
 
 def every_step(watch: Watch | Watches) -> tuple[Watch, ...]:
-    """The watches, at every step unless they name their steps."""
-    watches = (watch,) if isinstance(watch, Watch) else tuple(watch)
+    """The watches, at every step unless they name their steps.
+
+    Raises:
+        WatchError: it is not a watch.
+    """
+    watches = as_watches(watch)
     return tuple(replace(each, steps=every(1)) if each.steps is DEFAULT_STEPS else each for each in watches)
 
 

@@ -61,7 +61,8 @@ class DumpWriter:
 
     Args:
         logdir: the log directory, or its address (`s3://bucket/logs`, docs/remote.md).
-        run: name of the run, a path below `logdir`. An existing run gets another worker.
+        run: name of the run, a path below `logdir`. An existing run gets another worker, without a warning:
+            the processes of a job share a run.
         info: additional facts for `run.json` (only from the first worker) and `worker.json`.
         rank: number of this process in a distributed job.
         compression: codec of the statistics: `"zstd"`, `"lz4"` or None; with None, values are also
