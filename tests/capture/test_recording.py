@@ -366,7 +366,9 @@ def test_what_cannot_be_recorded_is_said(tmp_path: Path) -> None:
     assert find_recordings(tmp_path / "r") == []
 
 
-@pytest.mark.parametrize(("record", "message"), [(0, r"every\(0\)"), ("all", "record='all'"), (Record, "record=")])
+@pytest.mark.parametrize(
+    ("record", "message"), [(0, r"every\(0\)"), ("all", "record='all'"), (Record, "record=")]
+)
 def test_what_is_no_record_is_refused(tmp_path: Path, record: object, message: str) -> None:
     with pytest.raises(WatchError, match=message):
         Tap(tmp_path / "r", record=record)

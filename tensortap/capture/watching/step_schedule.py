@@ -106,8 +106,11 @@ def _first(part: Any) -> int:
 
 
 def step_predicate(steps: Any, argument: str = "steps") -> Callable[[int], bool]:
-    """`Watch.steps` as a predicate; an error names `argument`. A single int `n` means `every(n)`; a collection may contain step numbers,
+    """`Watch.steps` as a predicate. A single int `n` means `every(n)`; a collection may contain step numbers,
     ranges, `every(…)` and `log_spaced(…)`, and means their union.
+
+    Args:
+        argument: its name in the error.
 
     Raises:
         WatchError: it is not one of the accepted kinds, or an empty range or list.
