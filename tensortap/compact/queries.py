@@ -206,8 +206,15 @@ class _Tables:
         self._connection.execute(f"CREATE VIEW {view} AS {' UNION ALL '.join(sources)}")
 
     def _with_tensor(self, view: str, source: str) -> None:
+        """A view with names of tensors, and NULL for NaN: the statistics of Parquet files, from which DuckDB
+        takes maxima and compares whole files, omit NaN.
+        """
+        columns = self._connection.sql(f"FROM {source}")
+        floats = [name for name, kind in zip(columns.columns, columns.types, strict=True) if kind == "DOUBLE"]
+        known = ", ".join(f"if(isnan({name}), NULL, {name}) AS {name}" for name in floats)
         self._connection.execute(
-            f"CREATE VIEW {view} AS SELECT node || ':' || slot AS tensor, * FROM {source}"
+            f"CREATE VIEW {view} AS SELECT node || ':' || slot AS tensor,"
+            f" * {f'REPLACE ({known})' if floats else ''} FROM {source}"
         )
 
     def _make_rollups(self, tail: pa.Table) -> None:

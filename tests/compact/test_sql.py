@@ -14,6 +14,7 @@ from tensortap.__main__ import main
 from tensortap.compact import compactor
 from tensortap.compact.queries import query_run
 from tensortap.core.errors import SelectionError
+from tensortap.dump.write.writer import DumpWriter
 
 QUERIES = {
     "snapshots": "SELECT * FROM snapshots ORDER BY tensor, step, visit, worker",
@@ -42,6 +43,24 @@ def test_answers_are_the_same_compacted_or_not(
     compact(run_dir)
     assert rows_of(query_run(run_dir, QUERIES[name])) == rows_of(half)
     assert query_run(run_dir, QUERIES[name]).schema.names == fresh.schema.names
+
+
+def test_tensors_without_a_finite_element_are_skipped_compacted_or_not(tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, run="r") as writer:
+        for step in range(3):
+            for name, value in (("a:0", 2.0), ("b:0", np.nan), ("c:0", 1.0)):
+                writer.log(name, np.full(4, value, np.float32), step=step, keep="summary")
+    queries = ["SELECT max(abs_max), count(abs_max), count(*) FROM by_tensor"]
+    queries += ["SELECT tensor FROM by_tensor ORDER BY l2 DESC LIMIT 1"]
+    queries += ["SELECT count(*) FROM snapshots WHERE abs_max > 1.5"]
+    expected = [[[2.0, 2, 3]], [["a:0"]], [[3]]]
+
+    def answers(query: str) -> list[list[object]]:
+        return [list(row.values()) for row in rows_of(query_run(tmp_path / "r", query))]
+
+    assert list(map(answers, queries)) == expected
+    compact(tmp_path / "r")
+    assert list(map(answers, queries)) == expected
 
 
 def test_from_python(tmp_path: Path) -> None:

@@ -16,9 +16,7 @@ from ...console import cell, console, print_json, print_table
 from ...select_run import add_path, print_damage, report_dropped
 
 HELP = "query the statistics of a run with SQL; compact large runs first"
-EXAMPLE = (
-    'tensortap sql logs/digits "SELECT tensor, l2 FROM by_tensor WHERE finite > 0 ORDER BY 2 DESC LIMIT 5"'
-)
+EXAMPLE = 'tensortap sql logs/digits "SELECT tensor, l2 FROM by_tensor ORDER BY 2 DESC LIMIT 5"'
 _SHOWN = 1000  # rows
 
 
