@@ -133,6 +133,12 @@ def natural_ranks(texts: Sequence[str]) -> npt.NDArray[np.int64]:
     return np.array([places[text] for text in texts], np.int64)
 
 
+def with_facts(name: str, *facts: str) -> str:
+    """`relu:0 (Relu, iteration 2)`; facts may be empty, such as the op type of a node without a graph."""
+    given = ", ".join(filter(None, facts))
+    return f"{name} ({given})" if given else name
+
+
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     """`"Did you mean 'a', 'b' or 'c'?"` if some known names are alike, else the other hint."""
     tail = name.rsplit("/", 1)[-1].partition(":")[0]

@@ -19,7 +19,7 @@ from tensortap.dump.read.runs import RunReader
 from tensortap.storage.uri import is_remote
 
 from .catalog.catalog import Catalog
-from .catalog.tensor_table import NO_GRAPH
+from .catalog.tensor_table import NO_GRAPH, NO_GRAPH_NAME
 from .graph.graph_index import GraphIndex
 from .unknown_counts import at_least, not_counted_by_tensor
 
@@ -261,7 +261,7 @@ class GraphCache:
 
     def _read(self, graph_id: str) -> tuple[pa.RecordBatch | None, dict[str, Any]]:
         if graph_id == NO_GRAPH:
-            return None, {"name": "without a graph"}
+            return None, {"name": NO_GRAPH_NAME}
         if graph_id not in self.recorded or self._is_unreadable(graph_id):
             why = self.damage.get(graph_id) or self._refused.get(graph_id)
             return None, {"damage": why or _missing_text(graph_id)}

@@ -142,6 +142,18 @@ def test_nothing_compared_is_no_agreement(run: Run, two: Path, tmp_path: Path) -
     assert run("diff", two / "a", two / "b", "--step", "0", "--where", "op == 'MatMul'")[0] == 1
 
 
+def test_arrays_without_a_graph_have_no_op_type(run: Run, tmp_path: Path) -> None:
+    for side, value in (("a", np.nan), ("b", 2.0)):
+        with DumpWriter(tmp_path, run=side) as writer:
+            writer.log("weights", np.array([1.0, value]), step=0)
+    out = run("diff", tmp_path / "a", tmp_path / "b")[1]
+    assert "First divergence: weights:0.\n" in out
+    assert "Nodes without a graph: 1 matched by name" in out
+    out = run("nan", tmp_path / "a")[1]
+    assert "First NaN: weights; some of its inputs were not captured" in out
+    assert "1 non-finite tensor at step 0: 1 origin." in out
+
+
 def test_a_list_of_runs_says_that_it_is_cut(run: Run, tmp_path: Path) -> None:
     for number in range(11):
         with DumpWriter(tmp_path, run=f"run{number:02}") as writer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from tensortap.core.text import counted, natural_key, number_text
+from tensortap.core.text import counted, natural_key, number_text, with_facts
 
 from .comparison_records import Comparison, FirstDivergence, TensorDifference
 from .metrics.distances import LARGEST_DISTANCE, LOWER_IS_WORSE, METRICS, OF_FINITE
@@ -42,8 +42,8 @@ def headline(compared: Comparison) -> str:
 def divergence_title(first: FirstDivergence) -> str:
     """`First divergence: net/Relu:0 (Relu, iteration 2)`, without a full stop."""
     entry = first.difference
-    iteration = f", iteration {entry.visit}" if entry.visits > 1 else ""
-    place = f"{entry.tensor} ({entry.op_type}{iteration})"
+    iteration = f"iteration {entry.visit}" if entry.visits > 1 else ""
+    place = with_facts(entry.tensor, entry.op_type, iteration)
     if first.variable:
         place = f"the variable {first.variable}, {place}"
     if first.extra:

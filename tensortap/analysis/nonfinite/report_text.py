@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tensortap.core.text import counted, number_text
+from tensortap.index.catalog.tensor_table import NO_GRAPH_NAME
 
 from .elements.trace import Element
 from .nan_report import NanReport
@@ -149,8 +150,10 @@ def summary_text(report: NanReport) -> str:
 
 
 def _where(report: NanReport) -> str:
-    """` of model`, or ` of model, loss and 2 more functions`."""
+    """` of model`, or ` of model, loss and 2 more functions`; empty if some tensors have no graph."""
     names = list(dict.fromkeys(filter(None, report.graph_names)))
+    if NO_GRAPH_NAME in names:
+        return ""
     if len(names) > _NAMED:
         return f" of {', '.join(names[:_NAMED])} and {counted(len(names) - _NAMED, 'more function')}"
     return f" of {' and '.join(filter(None, (', '.join(names[:-1]), *names[-1:])))}" if names else ""

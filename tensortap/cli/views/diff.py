@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tensortap.core.text import counted, number_text
+from tensortap.core.text import counted, number_text, with_facts
+from tensortap.index.catalog.tensor_table import NO_GRAPH_NAME
 
 from ..console import cell, print_fitting_columns
 
@@ -160,7 +161,8 @@ def _print_matching(compared: Comparison, out: Console) -> None:
     for graph in compared.graphs:
         parts = [f"{count:,} matched by {how}" for how, count in graph.matched.items() if count]
         left = f"{graph.only_a:,} only in A, {graph.only_b:,} only in B"
-        out.print(cell(f"Nodes of {graph.name}: {', '.join(parts) or 'none matched'}; {left}."))
+        nodes = f"Nodes {graph.name}" if graph.name == NO_GRAPH_NAME else f"Nodes of {graph.name}"
+        out.print(cell(f"{nodes}: {', '.join(parts) or 'none matched'}; {left}."))
         for old, new, count in graph.renames[:_RENAMES]:
             out.print(cell(f"  renamed {old} -> {new} ({counted(count, 'node')})"))
     _print_unmatched("A", compared.only_a, out)
@@ -172,6 +174,6 @@ def _print_unmatched(side: str, nodes: list[Unmatched], out: Console) -> None:
     for node in captured[:_UNMATCHED]:
         name = _named(node.variable, node.node)
         line = f"  {node.frame.file.rpartition('/')[2]}:{node.frame.line}" if node.frame else ""
-        out.print(cell(f"  only in {side}  {name} ({node.op_type}){line}", "dim"))
+        out.print(cell(f"  only in {side}  {with_facts(name, node.op_type)}{line}", "dim"))
     if len(captured) > _UNMATCHED:
         out.print(cell(f"  only in {side}  … {len(captured) - _UNMATCHED:,} more captured nodes", "dim"))

@@ -15,6 +15,7 @@ from .columns import GrowingColumn, StringTable, factorize_rows
 from .step_totals import Tally
 
 NO_GRAPH = "-"
+NO_GRAPH_NAME = "without a graph"  # in menus; sentences do not put "of" before it
 
 
 class TensorTable:

@@ -177,10 +177,11 @@ function Unmatched({ comparison }: { comparison: Comparison }) {
   );
 }
 
-function graphText({ name, matched, only_a, only_b }: Comparison['graphs'][number]): string {
+function graphText({ a, name, matched, only_a, only_b }: Comparison['graphs'][number]): string {
   const ways = Object.entries(matched).filter(([, count]) => count > 0);
   const how = ways.map(([way, count]) => `${formatCount(count)} matched by ${way}`).join(', ');
-  return `Nodes of ${visible(name)}: ${how || 'none matched'}; ${formatCount(only_a)} only in A, ${formatCount(only_b)} only in B.`;
+  const nodes = a === '-' ? 'Nodes without a graph' : `Nodes of ${visible(name)}`;
+  return `${nodes}: ${how || 'none matched'}; ${formatCount(only_a)} only in A, ${formatCount(only_b)} only in B.`;
 }
 
 function Nodes({ side, nodes }: { side: string; nodes: readonly UnmatchedNode[] }) {
@@ -190,8 +191,7 @@ function Nodes({ side, nodes }: { side: string; nodes: readonly UnmatchedNode[] 
         <li key={node.node}>
           only in {side}: <code>{visible(node.variable ? `${node.variable}, ${node.node}` : node.node)}</code>{' '}
           <span class="faint">
-            ({node.op_type}
-            {node.captured ? '' : ', not captured'}) {node.frame && visible(`${node.frame.file.replace(/^.*\//, '')}:${node.frame.line}`)}
+            {node.op_type && `(${node.op_type}${node.captured ? '' : ', not captured'})`} {node.frame && visible(`${node.frame.file.replace(/^.*\//, '')}:${node.frame.line}`)}
           </span>
         </li>
       ))}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tensortap.core.text import counted, escaped
+from tensortap.core.text import counted, escaped, with_facts
 
 from ...argument_types import add_engine, natural
 from ...console import cell, console, plain_table, print_json
@@ -85,7 +85,7 @@ def _print_first(report: NanReport, origin: Origin, out: Console) -> None:
     from tensortap.analysis.nonfinite.report_text import operand_text, reason_text, tensor_text, title_text
 
     kind = "NaN" if origin.output.nan else "infinity"
-    node = f"{origin.node} ({origin.op_type})"
+    node = with_facts(origin.node, origin.op_type)
     step = tensor_text(f"step {origin.step}", origin.visit)
     out.print(
         cell(f"{report.run}, {step}: ", "bold"),
@@ -188,8 +188,9 @@ def _print_others(origins: Sequence[Origin], out: Console) -> None:
     out.print()
     out.print(cell(f"{more_text(origins)} at this step", "bold"))
     for origin in origins[:_OTHERS]:
-        visit = f", iteration {origin.visit}" if origin.visit else ""
-        texts = [f"  {origin.tensor} ({origin.op_type}{visit}): {reason_text(origin)}", origin.aftermath]
+        visit = f"iteration {origin.visit}" if origin.visit else ""
+        place = with_facts(origin.tensor, origin.op_type, visit)
+        texts = [f"  {place}: {reason_text(origin)}", origin.aftermath]
         out.print(cell(" ".join(filter(None, texts))))
     if len(origins) > _OTHERS:
         out.print(f"  … {len(origins) - _OTHERS:,} more (--json has all)")
@@ -201,7 +202,7 @@ def _print_expected(origins: Sequence[Origin], out: Console) -> None:
     out.print()
     out.print(cell(f"Expected, {counted(len(origins), 'tensor')}", "bold"))
     for origin in origins[:_OTHERS]:
-        out.print(cell(f"  {origin.tensor} ({origin.op_type}): {origin.demoted}", "dim"))
+        out.print(cell(f"  {with_facts(origin.tensor, origin.op_type)}: {origin.demoted}", "dim"))
     if len(origins) > _OTHERS:
         out.print(f"  … {len(origins) - _OTHERS:,} more (--json has all)")
 
