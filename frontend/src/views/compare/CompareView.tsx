@@ -191,7 +191,8 @@ function Nodes({ side, nodes }: { side: string; nodes: readonly UnmatchedNode[] 
         <li key={node.node}>
           only in {side}: <code>{visible(node.variable ? `${node.variable}, ${node.node}` : node.node)}</code>{' '}
           <span class="faint">
-            {node.op_type && `(${node.op_type}${node.captured ? '' : ', not captured'})`} {node.frame && visible(`${node.frame.file.replace(/^.*\//, '')}:${node.frame.line}`)}
+            {node.op_type && `(${node.op_type}${node.captured ? '' : ', not captured'})`}{' '}
+            {node.frame && visible(`${node.frame.file.replace(/^.*\//, '')}:${node.frame.line}`)}
           </span>
         </li>
       ))}

@@ -92,7 +92,9 @@ function MoreOrigins({ origins, count }: { origins: readonly Origin[]; count: st
             )}
             <div>
               <LinkedProse
-                text={first.explanation ? first.explanation.text : `${[first.kind, first.op_type].filter(Boolean).join(', ')}: ${first.reason}`}
+                text={
+                  first.explanation ? first.explanation.text : `${[first.kind, first.op_type].filter(Boolean).join(', ')}: ${first.reason}`
+                }
                 place={placeOf(first)}
               />
             </div>
