@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensortap.core.names import short_function_name
-from tensortap.core.text import counted, number_text
+from tensortap.core.text import counted, did_you_mean, number_text
 
 from .errors import ChoiceFailedError, TapWarning
 
@@ -221,22 +221,30 @@ class CaptureWarnings:
             )
 
     def nothing_selected(
-        self, watches: Sequence[Watch], functions: Sequence[str], kinds: Sequence[str]
+        self,
+        watches: Sequence[Watch],
+        functions: Sequence[str],
+        kinds: Sequence[str],
+        op_types: Sequence[str],
     ) -> None:
         """The watched steps ran functions, but the watches selected none of their tensors.
 
         Args:
-            kinds: the kinds of the functions' tensors, if known.
+            kinds, op_types: of the functions' tensors, if known.
         """
         if set(kinds) <= {"input"}:  # nothing that is noted while a function is traced
             known = "Layers and kinds are only known for functions first called after the tap was created"
         else:
             known = f"Known kinds: {', '.join(kinds)}"
+        hint = f"{known}; capture with Watch() to list all names."
+        absent = [op for watch in watches for op in watch.ops or () if op not in op_types]
+        if absent:
+            hint = did_you_mean(absent[0], op_types, hint)
         self.warn(
             "nothing",
             f"nothing was captured: {', '.join(map(repr, watches))} selects no tensor in "
             f"{', '.join(functions[:5])}",
-            f"{known}; capture with Watch() to list all names.",
+            hint,
         )
 
     def no_step_watched(self, watches: Sequence[Watch], ran: range) -> None:

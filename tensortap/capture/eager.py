@@ -75,7 +75,8 @@ class EagerRecorder:
             if step.links is not None:
                 step.links.name_eager(self._produced)
             if self._nodes:
-                step.note_selection(EAGER, bool(self._tensors or self._dropped))
+                op_types = {node.op_type for node in self._nodes}
+                step.note_selection(EAGER, bool(self._tensors or self._dropped), op_types=op_types)
                 graph = self._graph()
                 step.put(GraphHandle(lambda: graph), self._tensors)
             if self._dropped:

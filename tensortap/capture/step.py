@@ -236,14 +236,18 @@ class Step:
     def nothing_selected(self, traced: TracedRoot) -> None:
         """Note that nothing of a function is selected."""
         kinds = {candidate.kind for candidate in traced.candidates.values()}
-        self._state.watches.note_unselected(short_function_name(traced.root), kinds)
+        op_types = {candidate.op_type for candidate in traced.candidates.values()}
+        self._state.watches.note_unselected(short_function_name(traced.root), kinds, op_types)
 
-    def note_selection(self, name: str, selected: bool, kinds: Collection[Kind] = ()) -> None:
-        """Note whether anything of a session or of eager code is selected; `kinds` are those known there."""
+    def note_selection(
+        self, name: str, selected: bool, kinds: Collection[Kind] = (), op_types: Collection[str] = ()
+    ) -> None:
+        """Note whether anything of a session or of eager code is selected; `kinds` and `op_types` are those
+        known there."""
         if selected:
             self._state.watches.note_selected()
         else:
-            self._state.watches.note_unselected(name, kinds)
+            self._state.watches.note_unselected(name, kinds, op_types)
 
     # Recordings
 

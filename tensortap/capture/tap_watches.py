@@ -47,6 +47,7 @@ class TapWatches:
         self._step_watches: dict[Any, StepWatches] = {}
         self._selections: dict[tuple[str, StepWatches], PlaceSelection] = {}
         self._unselected: dict[str, set[Kind]] = {}  # kinds by function without selected tensors
+        self._unselected_ops: set[str] = set()  # their op types
         self._any_selected = False  # outside functions
         self._ran = range(0)  # from the first to the last step that ran
         self._any_watched = False
@@ -88,19 +89,21 @@ class TapWatches:
         """Note that a tensor outside functions is selected."""
         self._any_selected = True
 
-    def note_unselected(self, name: str, kinds: Collection[Kind]) -> None:
+    def note_unselected(self, name: str, kinds: Collection[Kind], op_types: Collection[str] = ()) -> None:
         """Note that nothing of a function, a session or eager code is selected.
 
         Args:
-            kinds: of the tensors that could have been.
+            kinds, op_types: of the tensors that could have been, if known.
         """
         self._unselected[name] = {*kinds}
+        self._unselected_ops.update(op_types)
 
     def warn_if_nothing_selected(self) -> None:
         """Warns if the watched steps ran, but the watches selected none of their tensors."""
         if self._unselected and not self._selections and not self._any_selected:
             kinds = sorted(set().union(*self._unselected.values()) - {""})
-            self._not_captured.nothing_selected(self.current, sorted(self._unselected), kinds)
+            names, op_types = sorted(self._unselected), sorted(self._unselected_ops)
+            self._not_captured.nothing_selected(self.current, names, kinds, op_types)
 
     def warn_if_no_step_watched(self) -> None:
         """Warns if steps ran, but the watches wanted none of them."""

@@ -141,9 +141,14 @@ def test_steps_in_one_body_are_steps_of_their_own(tmp_path: Path) -> None:
     assert [(row.step, float(row.value)) for row in dumped.at("Neg:0")] == [(0, -7.0)]
 
 
-def test_eager_ops_of_which_nothing_is_selected_are_reported(tmp_path: Path) -> None:
-    tap = Tap(tmp_path / "r", Watch(kinds="gradient", steps=1))
+@pytest.mark.parametrize(
+    ("choice", "hint"), [({"kinds": "gradient"}, "capture with Watch"), ({"ops": "Sqare"}, "mean 'Square'")]
+)
+def test_eager_ops_of_which_nothing_is_selected_are_reported(
+    tmp_path: Path, choice: dict[str, Any], hint: str
+) -> None:
+    tap = Tap(tmp_path / "r", Watch(**choice, steps=1))
     with tap.eager():
         tf.square(tf.ones([2]))
-    with pytest.warns(TapWarning, match=r"nothing was captured: .* selects no tensor in eager"):
+    with pytest.warns(TapWarning, match=f"nothing was captured: .* selects no tensor in eager.*{hint}"):
         tap.close()

@@ -370,6 +370,11 @@ def test_a_watch_that_selects_nothing_says_so(tmp_path: Path) -> None:
     assert unseen["text"].startswith("Nothing was captured: Watch(nodes='dnse'")
 
 
+def test_a_misspelt_op_type_is_corrected(tmp_path: Path) -> None:
+    with pytest.warns(TapWarning, match="selects no tensor in .*Did you mean 'MatMul'"):
+        fit_tapped(Tap(tmp_path / "r", Watch(ops="Matmul", steps=1)))
+
+
 def test_steps_that_were_never_watched_train_the_same(tmp_path: Path) -> None:
     assert same(fit_tapped(Tap(tmp_path / "r", Watch("dnse", steps=[100]))), fit_plain())
 

@@ -285,6 +285,21 @@ def test_a_late_visit_of_a_long_loop_is_shown(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("option", "name", "reported"),
+    [
+        ("--op", "Matmul", "The run has no op type 'Matmul'. Did you mean 'MatMul'?"),
+        ("--dtype", "flot32", "The run has no dtype 'flot32'. Did you mean 'float32'?"),
+        ("--dtype", "bool", "The run has no dtype 'bool'. It has "),
+    ],
+)
+def test_show_corrects_a_misspelt_op_type_or_dtype(
+    run: Run, logdir: Path, option: str, name: str, reported: str
+) -> None:
+    status, out, _ = run("show", logdir / "exp" / "first", option, name)
+    assert (status, reported in " ".join(out.split())) == (0, True)
+
+
+@pytest.mark.parametrize(
     ("arguments", "names"),
     [
         (["--where", "nan > 0"], ["dense/MatMul:0", "dense/Relu:0"]),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from tensortap.core.text import counted
+from tensortap.core.text import counted, did_you_mean
 
 from ..argument_types import chosen_steps, column, condition, positive
 from ..console import cell, console, print_fitting_columns, print_json
@@ -22,6 +23,7 @@ _NUMBERS = ("step", "visit", "nan", "inf", "zero", "min", "mean", "max", "std")
 _COLUMNS = ("tensor", "graph", "dtype", "shape", *_NUMBERS)
 _DROPPABLE = ("zero", "visit", "std", "dtype", "inf", "mean", "shape")
 _LIMIT = 50
+_LISTED = 10  # op types or dtypes
 _UNKNOWN = "unknown"  # facts that a foreign format lacks
 _SAME_NAMES = ("worker", "graph", "visit", "layer", "dtype", "where")
 _FILTERS = ("where", "op", "layer", "dtype", "nonfinite", "kept", "sort", "reverse", "step")
@@ -78,7 +80,7 @@ def print_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
         print_json([row.as_dict() for row in page.rows])
         return
     if not page.total:
-        console().print("No snapshots match.")
+        console().print(cell(" ".join(["No snapshots match.", *_unknown_names(run, arguments)])))
         return
     several = names_in_several_graphs(run, {row.tensor for row in page.rows})
     _print(page.rows, (arguments.sort or "").lstrip("-"), bool(several))
@@ -87,6 +89,19 @@ def print_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
     if page.total > len(page.rows):
         more = counted(page.total - len(page.rows), "more snapshot")
         console(stderr=True).print(f"{more}; show all with --limit {page.total}", style="dim")
+
+
+def _unknown_names(run: RunIndex, arguments: argparse.Namespace) -> Iterator[str]:
+    """Sentences about an op type or dtype that the run does not have, with the closest that it has."""
+    graphs = [run.graph(graph.id) for graph in run.graphs] if arguments.op is not None else []
+    op_types = {op_type for graph in graphs for op_type in graph.op_type.values}
+    for what, name, known in (
+        ("op type", arguments.op, sorted(op_types - {""})),
+        ("dtype", arguments.dtype, sorted(run.catalog.dtypes.values)),
+    ):
+        if name is not None and name not in known:
+            listed = f"It has {', '.join(known[:_LISTED]) or 'none'}{', …' if len(known) > _LISTED else ''}."
+            yield f"The run has no {what} {name!r}. {did_you_mean(name, known, listed)}"
 
 
 def _filters(run: RunIndex, arguments: argparse.Namespace) -> dict[str, Any]:
