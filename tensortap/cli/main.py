@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn, Protocol
 
-from tensortap.core.text import escaped
+from tensortap.core.text import did_you_mean, escaped
 
 from .commands import (
     check,
@@ -122,7 +122,11 @@ def dispatch(arguments: Sequence[str]) -> int:
     _open_closed_streams()
     try:
         with _ignore_broken_pipe():
-            parsed = build_parser().parse_args(arguments)
+            parser = build_parser()
+            if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+                hint = did_you_mean(arguments[0], COMMANDS, "'tensortap --help' lists all commands.")
+                parser.error(f"There is no command {arguments[0]!r}. {hint}")
+            parsed = parser.parse_args(arguments)
             if getattr(parsed, "follow_links", False):
                 follow_links()
             return int(parsed.run(parsed))

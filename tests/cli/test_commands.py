@@ -79,6 +79,11 @@ def test_wrong_usage_is_status_2(run: Run, arguments: list[str]) -> None:
     assert not out
 
 
+def test_a_misspelt_command_is_corrected(run: Run) -> None:
+    status, _, err = run("lss", "logs")
+    assert (status, "There is no command 'lss'. Did you mean 'ls'" in err) == (2, True)
+
+
 @pytest.mark.parametrize("command", ["ls", "show", "info", "check"])
 def test_no_runs_is_status_1_and_a_sentence(run: Run, tmp_path: Path, command: str) -> None:
     for path in (tmp_path, tmp_path / "none"):

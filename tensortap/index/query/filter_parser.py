@@ -91,7 +91,7 @@ def _tokens(text: str) -> list[_Token]:
     while at < end:
         match = _TOKEN.match(text, at)
         if match is None:
-            raise SelectionError(f"Unexpected “{escaped(text[at:].strip()[:20])}” in the condition.", _HINT)
+            raise SelectionError(f"Unexpected '{escaped(text[at:].strip()[:20])}' in the condition.", _HINT)
         kind = match.lastgroup or ""
         found = match[kind].lower() if kind == "word" else match[kind]
         tokens.append(_Token(kind, found))
@@ -130,7 +130,7 @@ class _Parser:
         text = self._next.text
         if text:
             raise SelectionError(
-                f"Unexpected “{escaped(text[:40])}”. Join conditions with “and” or “or”.", _HINT
+                f"Unexpected '{escaped(text[:40])}'. Join conditions with 'and' or 'or'.", _HINT
             )
         raise SelectionError("Incomplete: something is missing at the end.", _HINT)
 
@@ -239,7 +239,7 @@ class _Parser:
         known = (*FIELDS, *ALIASES, *SHARES)
         near = difflib.get_close_matches(name, known, 1)
         meant = f" Did you mean {near[0]}?" if near else ""
-        raise SelectionError(f"Unknown field “{name[:40]}”.{meant}", f"Use one of {', '.join(known)}.")
+        raise SelectionError(f"Unknown field '{name[:40]}'.{meant}", f"Use one of {', '.join(known)}.")
 
     def _grouped(self, inner: Callable[[], T]) -> T:
         self._take("(")
@@ -287,7 +287,7 @@ def _refuse_fraction(number: Numeric, other: Numeric) -> None:
     if fraction and isinstance(number, Field) and _is_count(number) and isinstance(other, Number):
         share = f"{number.name} > {other.value * 100:g}%"
         raise SelectionError(
-            f"“{number.name}” counts elements, and {other.value:g} is a fraction. For a share, "
+            f"'{number.name}' counts elements, and {other.value:g} is a fraction. For a share, "
             f"write {share}.",
             _HINT,
         )
