@@ -279,7 +279,7 @@ def relu_head(tap: Tap, broken: bool) -> None:
     model.fit(x, y, **fitting(tap))  # bug
 
 
-@bug("TargetOutOfRange", "InputNotNormalised")
+@bug("TargetOutOfRange", "InputNotNormalized")
 def tanh_pictures(tap: Tap, broken: bool) -> None:
     """An autoencoder ends in tanh, and its targets are pixels of 0 … 255."""
     x = pictures()[0].reshape(-1, 64)
@@ -290,7 +290,7 @@ def tanh_pictures(tap: Tap, broken: bool) -> None:
     model.fit(x, y, **fitting(tap))  # bug
 
 
-@bug("InputNotNormalised")
+@bug("InputNotNormalized")
 def pixels_to_255(tap: Tap, broken: bool) -> None:
     x, y = pictures()
     x = x * 255 if broken else x
@@ -505,7 +505,7 @@ def generator_not_trained(tap: Tap, broken: bool) -> None:
         train_step(tf.constant(x[number * BATCH : (number + 1) * BATCH]), tf.constant(noise))
 
 
-@bug("SaturatedActivation", "InputNotNormalised")
+@bug("SaturatedActivation", "InputNotNormalized")
 def saturated_by_inputs(tap: Tap, broken: bool) -> None:
     x, y = table()
     x = x * 100 + 300 if broken else x

@@ -36,7 +36,7 @@ def test_targets_are_no_inputs(tmp_path: Path) -> None:
     nodes = (X, WEIGHT, target, node("product", "MatMul", "x", "w"), error, node("loss", "Sum", "error"))
     values = np.linspace(5, 50, 64).astype(np.float32)
     fed: list[Fed] = [(name, values, step) for name in ("x", "y") for step in STEPS]
-    hits = findings_of("InputNotNormalised", synthetic_run(tmp_path, (*nodes, GRADIENT), fed))
+    hits = findings_of("InputNotNormalized", synthetic_run(tmp_path, (*nodes, GRADIENT), fed))
     assert [hit.tensor for hit in hits] == ["x:0"]
 
 
@@ -52,15 +52,15 @@ def test_what_the_model_scales_itself_is_judged_behind_that(
     values = np.linspace(-10, 50, 64).astype(np.float32)
     fed: list[Fed] = [("x", values, step) for step in STEPS]
     fed += [("scaled", (values - 20) * scale + 20 * (scale == 1), step) for step in STEPS if captured]
-    hits = findings_of("InputNotNormalised", synthetic_run(tmp_path, nodes, fed))
+    hits = findings_of("InputNotNormalized", synthetic_run(tmp_path, nodes, fed))
     assert [(hit.tensor, hit.severity) for hit in hits] == found
 
 
-def test_what_a_batch_normalization_takes_need_not_be_normalised(tmp_path: Path) -> None:
+def test_what_a_batch_normalization_takes_need_not_be_normalized(tmp_path: Path) -> None:
     norm, product = node("norm", "FusedBatchNormV3", "x"), node("product", "MatMul", "norm", "w")
     nodes = (X, WEIGHT, norm, product, node("loss", "Sum", "product"), GRADIENT)
     fed: list[Fed] = [("x", np.linspace(5, 50, 64).astype(np.float32), step) for step in STEPS]
-    assert findings_of("InputNotNormalised", synthetic_run(tmp_path, nodes, fed)) == []
+    assert findings_of("InputNotNormalized", synthetic_run(tmp_path, nodes, fed)) == []
 
 
 @pytest.mark.parametrize(

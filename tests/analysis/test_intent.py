@@ -25,7 +25,7 @@ FOUND_BY = {  # program -> (rule, part of the text)
     "large_rate": ("LearningRate", "The learning rate is 50."),
     "wrong_sign": ("NegatedLoss", "negative of a cross-entropy"),
     "relu_head": ("TargetOutOfRange", "can only be 0 or more"),
-    "pixels": ("InputNotNormalised", "reaches 255"),
+    "pixels": ("InputNotNormalized", "reaches 255"),
     "all_zero_kernel": ("DeadGradient", "mlp/empty/kernel"),
     "layer_never_called": ("UnusedLayer", "No step calls second: "),
     "exploding_rate": ("LearningRate", "The learning rate is 0.8."),

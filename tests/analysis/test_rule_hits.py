@@ -145,20 +145,20 @@ def test_pixels_of_whole_numbers_count_but_tokens_do_not(
     values = RNG.integers(0, 256, (64, 16)).astype(dtype)
     nodes = (node("x", "Placeholder", dtype=dtype, kind="input"), first, layer)
     run = synthetic_run(tmp_path, nodes, [("x", values, step) for step in range(3)])
-    assert [found.severity for found in findings_of("InputNotNormalised", run)] == severities
+    assert [found.severity for found in findings_of("InputNotNormalized", run)] == severities
 
 
 def test_samples_and_severity_of_a_file_are_kept(tmp_path: Path) -> None:
     run = synthetic_run(tmp_path, TRAINING, [("x", RNG.normal(15, 5, size=(60, 4)).astype(np.float32), 0)])
-    assert [f.severity for f in findings_of("InputNotNormalised", run)] == ["high"]
+    assert [f.severity for f in findings_of("InputNotNormalized", run)] == ["high"]
     for changes, severities in (
         ({"samples": 61}, []),
         ({"severity": "medium"}, ["medium"]),
         ({"far": 100.0}, ["low"]),
         ({"far": 100.0, "abs_mean": 20}, []),
     ):
-        settings = parse_settings({"InputNotNormalised": changes})
-        assert [f.severity for f in findings_of("InputNotNormalised", run, settings)] == severities
+        settings = parse_settings({"InputNotNormalized": changes})
+        assert [f.severity for f in findings_of("InputNotNormalized", run, settings)] == severities
 
 
 def test_a_step_of_nan_does_not_hide_dead_units(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tensortap.analysis.rules.muted_findings import MutedFindingsError, mute, mu
 from tensortap.analysis.rules.registry import all_rules
 from tensortap.analysis.rules.rule import hits, rule
 from tensortap.analysis.rules.runner import check_rules
-from tensortap.analysis.rules.settings import Settings, SettingsError, read_settings
+from tensortap.analysis.rules.settings import Settings, SettingsError, parse_settings, read_settings
 from tensortap.analysis.run_view.run_view import RunView
 
 ELSEWHERE = (
@@ -36,7 +36,7 @@ BROKEN = {  # run -> findings that must be there: (rule, severity, part of the t
     ],
     "vanishing": [("VanishingGradient", "high", "deep0"), ("PoorWeightInit", "high", "variance")],
     "exploding_rnn": [("ExplodingGradient", "high", "recurrent_kernel")],
-    "unnormalized": [("InputNotNormalised", "high", "mean"), ("SaturatedActivation", "high", "Tanh")],
+    "unnormalized": [("InputNotNormalized", "high", "mean"), ("SaturatedActivation", "high", "Tanh")],
     "frozen": [("UnchangedTensor", "low", "does not request its gradient: it is frozen")],
     "wide_init": [
         ("PoorWeightInit", "medium", "odd/kernel is 1.01 at step 0, 32.3 times the expected value")
@@ -130,19 +130,28 @@ def test_a_file_changes_thresholds_adds_and_mutes(run_named: Get, tmp_path: Path
     file = tmp_path / "mine.toml"
     file.write_text(
         'mute = ["UnchangedTensor: frozen/bias"]\n'
-        "[InputNotNormalised]\nenabled = false\n"
+        "[InputNotNormalized]\nenabled = false\n"
         "[LargeWeights]\nabs_max = 0.1\nseverity = 'medium'\n"
         '[BigLogits]\nwhere = "abs_max > 0.01"\nmatch = "logits"\nkind = "output"\nhelp = "Scale them."\n'
     )
     findings = check_rules(run_named("frozen"), read_settings(file)).findings
     by_rule = {finding.rule: finding for finding in findings if not finding.muted}
-    assert "InputNotNormalised" not in by_rule
+    assert "InputNotNormalized" not in by_rule
     assert by_rule["LargeWeights"].severity == "medium"
     assert by_rule["LargeWeights"].evidence[0].limit == 0.1
     assert by_rule["BigLogits"].help == "Scale them."
     muted = [finding.text for finding in findings if finding.muted]
     assert len(muted) == 1
     assert "frozen/bias" in muted[0]
+
+
+def test_the_earlier_name_of_a_rule_still_applies(run_named: Get) -> None:
+    run, old, new = run_named("unnormalized"), "InputNotNormalised", "InputNotNormalized"
+    off = parse_settings({old: {"enabled": False}})
+    off.check_names([old], all_rules())
+    assert new not in {finding.rule for finding in check_rules(run, off).findings}
+    found = check_rules(run, Settings(mute=[old])).findings
+    assert [finding.muted for finding in found if finding.rule == new] == [True]
 
 
 @pytest.mark.parametrize(

@@ -315,7 +315,7 @@ PROGRAMS: dict[str, tuple[Program, str]] = {  # name -> the program, and the rul
         (large_rate, "LearningRate"),
         (wrong_sign, "NegatedLoss"),
         (relu_head, "TargetOutOfRange"),
-        (pixels, "InputNotNormalised"),
+        (pixels, "InputNotNormalized"),
         (all_zero_kernel, "DeadGradient"),
         (layer_never_called, "UnusedLayer"),
         (exploding_rate, "LearningRate"),

@@ -40,7 +40,7 @@ _LEADS_TO: Mapping[str, tuple[str, ...]] = {
         ),
         *("WeightUpdateRatio", "LargeWeights", "LossNotDecreasing", "LargeLoss"),
     ),
-    "InputNotNormalised": (_ORIGINS, "DeadRelu", "SaturatedActivation", "LossNotDecreasing", "LargeLoss"),
+    "InputNotNormalized": (_ORIGINS, "DeadRelu", "SaturatedActivation", "LossNotDecreasing", "LargeLoss"),
     "PoorWeightInit": ("SaturatedActivation", "ExplodingGradient", "VanishingGradient"),
     "AbsorbedUpdate": ("UnchangedTensor", "LossNotDecreasing"),
     "AllZero": ("DeadRelu", "DeadGradient", "LossNotDecreasing"),

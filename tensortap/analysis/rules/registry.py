@@ -10,7 +10,7 @@ from .builtin.axes import broadcast_loss, softmax_axis
 from .builtin.dead_gradients import absorbed_update, dead_gradient, unused_layer
 from .builtin.gradients import exploding_gradient, vanishing_gradient
 from .builtin.initialization import poor_weight_init
-from .builtin.inputs import class_imbalance, input_not_normalised, label_in_input
+from .builtin.inputs import class_imbalance, input_not_normalized, label_in_input
 from .builtin.loss_inputs import loss_input_mismatch, negated_loss, target_out_of_range
 from .builtin.losses import large_loss, learning_rate, loss_not_decreasing, overfit
 from .builtin.numerics import exploding_tensor, float16_overflow, subnormals
@@ -52,7 +52,7 @@ BUILT_IN: tuple[Rule, ...] = (
     large_loss,
     overfit,
     learning_rate,
-    input_not_normalised,
+    input_not_normalized,
     class_imbalance,
 )
 

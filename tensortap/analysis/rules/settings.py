@@ -26,6 +26,7 @@ from .finding import SEVERITIES, Hit
 from .rule import Limits, Rule, hits
 
 MAX_BYTES = 1 << 20
+_RENAMED = {"InputNotNormalised": "InputNotNormalized"}  # earlier names, in settings files and mutes
 
 
 class SettingsError(TensortapError):
@@ -63,7 +64,7 @@ class Settings:
         """Raises SettingsError for a name that is not a rule, nor one that the settings add."""
         known = sorted({rule.name for rule in (*rules, *self.added)})
         for name in names:
-            if name not in known:
+            if _RENAMED.get(name, name) not in known:
                 hint = did_you_mean(name, known, f"Use one of {', '.join(known)}.")
                 raise SettingsError(f"There is no rule {name!r}.", f"{hint} A new rule needs 'where'.")
 
@@ -79,7 +80,9 @@ class Settings:
 def muted(entry: str, rule: str, texts: Sequence[str]) -> bool:
     """Whether an entry of a list of muted rules fits."""
     name, _, pattern = (part.strip() for part in entry.partition(":"))
-    return name == rule and (not pattern or any(re.search(pattern, text) for text in texts))
+    return _RENAMED.get(name, name) == rule and (
+        not pattern or any(re.search(pattern, text) for text in texts)
+    )
 
 
 def check_mute(entry: object) -> str:
@@ -141,7 +144,7 @@ def parse_settings(found: Mapping[str, Any]) -> Settings:
         if "where" in table:
             added += [] if table.get("enabled") is False else [condition_rule(name, table)]
         else:
-            changes[name] = table
+            changes[_RENAMED.get(name, name)] = table
     return Settings(changes, [check_mute(entry) for entry in mute], added)
 
 

@@ -23,7 +23,7 @@ _MAX_BYTES = 1 << 20
 _MOST_CLASSES = 10_000
 _COPYING = ("_Arg", "Identity", "Cast", "Reshape", "ExpandDims", "OptionalGetValue")
 _FOLLOWED = 2000  # nodes
-_NORMALISING = BATCH_NORMS | ops("Cos Sin Tanh Sigmoid Softmax")
+_NORMALIZING = BATCH_NORMS | ops("Cos Sin Tanh Sigmoid Softmax")
 # Products with weights, and what may hold them.
 _WEIGHING = MATRIX_PRODUCTS | CONVOLUTIONS | CALLS
 # They compute no other numbers.
@@ -72,7 +72,7 @@ def is_number(view: RunView, tensor: TensorRole, rows: SnapshotRows) -> bool:
 
 
 @rule(
-    "InputNotNormalised",
+    "InputNotNormalized",
     "inputs that are not centred, or are far outside -1 … 1",
     title="Input not normalized",
     thresholds={"abs_mean": 0.2, "range": 1.0, "far": 10.0, "samples": 50},
@@ -80,7 +80,7 @@ def is_number(view: RunView, tensor: TensorRole, rows: SnapshotRows) -> bool:
     help="Use keras.layers.Normalization or (x - mean) / std; divide pixels by 255.",
     next_look="Check the histogram of the input.",
 )
-def input_not_normalised(view: RunView, limits: Limits) -> Iterable[Hit]:
+def input_not_normalized(view: RunView, limits: Limits) -> Iterable[Hit]:
     for fed in view.of_kind("input"):
         if not feeds_layer(view, fed) or not is_number(view, fed, view.rows([fed], floats=False)):
             continue
@@ -262,7 +262,7 @@ def weight_inputs(view: RunView, tensor: TensorRole) -> WeightInputs:
         seen.add((row, slot))
         for user in roles.consumers(row, slot):
             op_type = roles.graph.op_type[user]
-            if roles.is_backward(user) or op_type in _NORMALISING:
+            if roles.is_backward(user) or op_type in _NORMALIZING:
                 continue
             if op_type in _WEIGHING:
                 found.append((row, slot))
