@@ -157,7 +157,7 @@ def test_the_logic_of_a_step_is_tested_by_buttons(tap: TapPage, replaying: Site)
     expect(outcome).to_contain_text("passed", timeout=30_000)
     expect(page.get_by_test_id("test-batch")).to_have_attribute("data-passed", "true")
     page.get_by_test_id("test-sensitivity").click()
-    expect(outcome).to_contain_text("names no loss", timeout=30_000)
+    expect(outcome).to_contain_text("does not mark a loss", timeout=30_000)
 
 
 def test_without_the_option_the_page_says_how(tap: TapPage, serve: Serve, recorded: Path) -> None:

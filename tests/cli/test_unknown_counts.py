@@ -43,7 +43,7 @@ def shapes_only(tmp_path: Path) -> Path:
 def test_nan_cannot_tell(run: Run, shapes_only: Path) -> None:
     status, out, _ = run("nan", shapes_only)
     assert status == 0
-    assert "Unknown: 1 snapshot of r may hold NaN or infinities" in out
+    assert "Unknown: 1 snapshot of r may contain NaN or infinities" in out
     assert "no NaN or infinity was counted" in out
     assert json.loads(run("nan", shapes_only, "--json")[1])["snapshots_not_counted"] == 1
 
