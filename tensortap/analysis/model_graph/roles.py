@@ -154,15 +154,15 @@ class Roles:
 
     @cached_property
     def loss(self) -> int | None:
-        """Row of the scalar to minimize: the last scalar of the forward pass that depends on weights and has
-        `loss` in its name; else the last one that a gradient tape differentiates; else the scalar that a root
+        """Row of the scalar to minimize. Of the scalars of the forward pass that depend on weights: the last one
+        that a gradient tape differentiates; else the last with `loss` in its name; else the one that a root
         function returns; else None."""
         graph = self.graph
         floats = [row for row in np.flatnonzero(self.reached).tolist() if is_floating(graph.dtype[row])]
         scalars = [row for row in floats if graph.shape[row] == "scalar"]
         # After a function call, shapes can be unknown.
         summed = [row for row in floats if not graph.shape[row] and graph.op_type[row] in ("Mean", "Sum")]
-        named = self._named(scalars) or self._named(summed) or self._tape_losses(scalars)
+        named = self._tape_losses(scalars) or self._named(scalars) or self._named(summed)
         if named:
             return max(named, key=lambda row: int(graph.order[row]))
         computed = [row for row in scalars if graph.op_type[row] not in ("ReadVariableOp", "_Arg", "Const")]
