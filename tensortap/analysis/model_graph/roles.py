@@ -155,8 +155,8 @@ class Roles:
     @cached_property
     def loss(self) -> int | None:
         """Row of the scalar to minimize, of the scalars of the forward pass that depend on weights: the last
-        one that a gradient tape differentiates; else the last one with `loss` in its name; else the one that
-        a root function returns; else None."""
+        one that a gradient tape differentiates; else the last one with `loss` in its name; else the scalar
+        that a root function returns; else None."""
         graph = self.graph
         floats = [row for row in np.flatnonzero(self.reached).tolist() if is_floating(graph.dtype[row])]
         scalars = [row for row in floats if graph.shape[row] == "scalar"]
