@@ -133,3 +133,15 @@ test('what repeats has the same number moving in all of its names', () => {
 test('two alone are no repetition', () => {
   expect(findRepeats([card('dense'), card('dense_1', 'MatMul', [0])])).toEqual([]);
 });
+
+test('the output of a block is that of its last card, even if a loss only reads an inner one', () => {
+  const layer = (path: string, from: string): string[] => [
+    `${path}/kernel ReadVariableOp ${path} - weight ${path}/kernel`,
+    `${path}/MatMul MatMul ${path} ${from},${path}/kernel output`,
+  ];
+  const body = [...layer('net/body/one', 'x'), ...layer('net/body/two', 'net/body/one/MatMul')];
+  const nodes = ['x Placeholder', ...body, ...layer('net/head', 'x'), 'penalty Mul - net/body/one/MatMul,net/head/MatMul loss'];
+  const { graph, layers } = written(nodes);
+  const block = foldedLevel(layers, NO_FOLDS).items.find(({ title }) => title === 'body');
+  expect(graph.names.at(block!.output.row)).toBe('net/body/two/MatMul');
+});

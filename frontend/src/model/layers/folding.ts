@@ -285,11 +285,11 @@ class Folding {
     return raw.container?.title ?? this.graph.cards[raw.cards[0]!]!.title;
   }
 
-  /** The card whose output leaves the block. */
+  /** The card whose output leaves the block; not one that only a gradient penalty reads within it. */
   private lastOf(cards: readonly number[]): number {
     const inside = new Set(cards);
-    const leaving = cards.filter((card) => this.readers[card]!.some((to) => !inside.has(to)));
-    return leaving[leaving.length - 1] ?? cards[cards.length - 1]!;
+    const ends = cards.filter((card) => !this.readers[card]!.some((to) => inside.has(to)));
+    return ends.findLast((card) => this.readers[card]!.length > 0) ?? ends[ends.length - 1] ?? cards[cards.length - 1]!;
   }
 }
 
