@@ -54,3 +54,15 @@ test('a function without gradients is the model, what restores its variables is 
   for (const node of ['read', 'net/product', 'net/Relu']) expect(roleNamed(model, node), node).toBe('forward');
   expect(roleNamed(model, 'x')).toBe('input');
 });
+
+test('a layer of which only the gradient is read, as in a gradient penalty, is of the model', () => {
+  const step = written([
+    'x Placeholder',
+    'read ReadVariableOp net/dense - weight net/dense/kernel',
+    'loss Mean - read loss',
+    'product MatMul net/dense x,read output',
+    'seed OnesLike - product',
+    'gradient Mul - seed,read gradient net/dense/kernel',
+  ]);
+  expect(roleNamed(step, 'product')).toBe('forward');
+});

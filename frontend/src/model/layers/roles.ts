@@ -108,6 +108,9 @@ class Partition {
     this.splitCore(core, training);
     const states = this.rows.filter((row) => this.assigns[row] && !this.layered[row]);
     if (!training) this.give(rowsOf(without(flow.upstream(states), core)), BOOKKEEPING); // initializers, restore
+    // A layer's output whose number nothing reads, only its gradient, as in a gradient penalty.
+    const outputs = flow.upstream(rowsOf(without(kind('output'), tape)));
+    this.give(rowsOf(outputs).filter((row) => this.layered[row] && !optimizer[row]), FORWARD);
     this.give(rowsOf(backward), BACKWARD);
     this.give(rowsOf(optimizer), OPTIMIZER);
     this.give(rowsOf(flow.upstream(inner)), FORWARD);
