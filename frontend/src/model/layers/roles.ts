@@ -110,7 +110,10 @@ class Partition {
     if (!training) this.give(rowsOf(without(flow.upstream(states), core)), BOOKKEEPING); // initializers, restore
     // A layer's output whose number nothing reads, only its gradient, as in a gradient penalty.
     const outputs = flow.upstream(rowsOf(without(kind('output'), tape)));
-    this.give(rowsOf(outputs).filter((row) => this.layered[row] && !optimizer[row]), FORWARD);
+    this.give(
+      rowsOf(outputs).filter((row) => this.layered[row] && !optimizer[row]),
+      FORWARD,
+    );
     this.give(rowsOf(backward), BACKWARD);
     this.give(rowsOf(optimizer), OPTIMIZER);
     this.give(rowsOf(flow.upstream(inner)), FORWARD);
