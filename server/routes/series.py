@@ -218,14 +218,9 @@ def logs_of_training(run: str) -> Response:
 
 
 def _captured_loss(run: RunIndex, graph_id: str) -> str | None:
-    """The loss tensor of a graph, None if it is unknown or was not captured.
-
-    It is the last tensor that a tape differentiates: one with `loss` in its name may be only a term of it,
-    and a product may be the scaled loss of mixed precision."""
+    """The loss tensor of a graph; None if it is unknown or was not captured."""
     graph, tensors = run.graph(graph_id), run.catalog.tensors
-    roles = roles_of(graph)
-    taped = [row for row in roles.of_kind("loss") if graph.op_type[row] != "Mul"]
-    row = max(taped, key=graph.order.__getitem__) if taped else roles.loss
+    row = roles_of(graph).loss
     name = None if row is None else tensor_name(graph.names[row], 0)
     return name if name and graph_id in map(tensors.graph_of, tensors.named(name)) else None
 

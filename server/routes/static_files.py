@@ -48,7 +48,7 @@ def plugin_module() -> Response:
 
 @blueprint.get("/viewer.html")
 def viewer() -> Response:
-    """The static viewer as a file to save: its inline script runs in no page of a server."""
+    """The static viewer as a file to save: pages of the server may not run inline scripts."""
     answer = _send("viewer.html", "no-cache")
     answer.headers["Content-Disposition"] = 'attachment; filename="tensortap-viewer.html"'
     return answer

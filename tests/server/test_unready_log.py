@@ -173,7 +173,7 @@ def test_a_folder_that_can_be_read_again_just_then_is_no_failure(tmp_path: Path)
 
 
 def test_a_graph_on_a_failing_disk_hides_no_run(logdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """GIVEN a disk that fails in the file of a graph THEN the run is listed, and the reason is told."""
+    """GIVEN a disk that fails in the file of a graph THEN the run is listed with the reason."""
     with DumpWriter(logdir, run="second") as writer:
         graph = writer.graph(small_graph())
         writer.log("y:0", np.ones(3), step=0, graph=graph)

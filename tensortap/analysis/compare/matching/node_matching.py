@@ -143,8 +143,8 @@ def _follow_inputs(found: Matching) -> None:
 
 
 class _Links:
-    """Inputs and users of each node of a graph, as (node, output slot, input position); those that only run
-    before it (a change of the variable that it reads), too."""
+    """Inputs and consumers of each node of a graph, as (node, output slot, input position); control inputs,
+    such as the update of a variable before it is read, have the position -1."""
 
     def __init__(self, graph: GraphIndex) -> None:
         edges = graph.edges
@@ -158,8 +158,8 @@ class _Links:
 
 
 def _votes(found: Matching, row: int, links: tuple[_Links, _Links], moved: Collection[int]) -> Counter[int]:
-    """Ops of B that take what an op of A takes. An input that was moved counts most, one that only reads a
-    variable least."""
+    """Ops of B that consume the partners of an op's inputs. An input whose pair was moved counts most, a read
+    of a variable least."""
     votes = Counter[int]()
     for source, slot, place in links[0].inputs[row]:
         users = links[1].users[found.partner[source]] if source in found.partner else []

@@ -1,6 +1,7 @@
-"""Aligns two sequences of eager ops: in the order in which they ran, as `diff` aligns the lines of two files.
+"""Aligns two sequences of eager ops, in the order in which they ran, as `diff` aligns the lines of two files.
 
-The names of eager ops only count: `Sub_3` is another op once the program subtracts one more time before it.
+Names of eager ops are only numbered: `Sub_3` is another op if the program subtracts once more before it.
+Python's `difflib` prefers long blocks, and so shifts the repeated ops of training by whole steps.
 """
 
 from __future__ import annotations
