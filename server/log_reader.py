@@ -6,12 +6,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
 
-from flask import Flask, current_app, request
+from flask import Flask, Response, current_app, request
 from flask.typing import ResponseReturnValue
 
-from tensortap.core.errors import DamagedError, TensortapError, ValuePrunedError
+from tensortap.core.errors import DamagedError, NotFoundError, TensortapError, ValuePrunedError
 from tensortap.core.text import escaped
 from tensortap.index.engine_reading import EngineReading
 from tensortap.index.logdir_index import LogIndex
@@ -36,6 +37,7 @@ _IDLE_TIMEOUT = 60.0  # s without a request after which the thread ends
 _PAGE_FIRST = 1.0  # s for the first page, before processes that read the rest compete with it
 _ENGINE_IDLE = 5.0  # s without work after which processes that read compacted runs end
 _MAX_FOLDERS = 10  # unreadable ones listed: every poll of every page carries them
+_MAX_HEADER = 300  # characters of a sentence
 _THREAD = "tensortap-read"
 _KEY = "tensortap"
 _HIDDEN = "tensortap-hidden"
@@ -255,6 +257,22 @@ def install(app: Flask, log: LogIndex) -> None:
         return dispatch()
 
     app.dispatch_request = dispatch_again  # type: ignore[method-assign]
+    app.after_request(_mark_damage)
+
+
+def _mark_damage(response: Response) -> Response:
+    """Names the damage of a run in all answers about it: they may lack data, or be another worker's."""
+    run_id = (request.view_args or {}).get("run")
+    if run_id is None:
+        return response
+    reader: LogReader = current_app.extensions[_KEY]
+    with suppress(NotFoundError):
+        run = _hidden_run(run_id) or reader.log.run(run_id)
+        if damage := run.damage:
+            more = f" And {len(damage) - 1} more." if len(damage) > 1 else ""
+            text = f"{damage[0][:_MAX_HEADER]}{more}".encode("ascii", "backslashreplace").decode()
+            response.headers["X-Tensortap-Damage"] = " ".join(text.split())
+    return response
 
 
 def call_after_refresh(app: Flask, work: Callable[[], object]) -> None:
@@ -296,6 +314,10 @@ def add_hidden_runs(app: Flask, find: Callable[[str], RunIndex | None]) -> None:
 
 def current_run(run_id: str) -> RunIndex:
     """The run with this id. Raises NotFoundError for an id that is not from the index."""
-    hidden: Callable[[str], RunIndex | None] | None = current_app.extensions.get(_HIDDEN)
-    found = hidden(run_id) if hidden is not None else None
+    found = _hidden_run(run_id)
     return found if found is not None else current_log().run(run_id)
+
+
+def _hidden_run(run_id: str) -> RunIndex | None:
+    hidden: Callable[[str], RunIndex | None] | None = current_app.extensions.get(_HIDDEN)
+    return None if hidden is None else hidden(run_id)

@@ -91,7 +91,7 @@ def compact_run(
 
     Raises:
         NotARunError, FormatVersionError: see `read_run_info`.
-        DamagedError: statistics are unreadable, or a file of `compact/` is damaged.
+        DamagedError: statistics are unreadable or missing, or a file of `compact/` is damaged.
         LimitError: another process compacts the run. TensortapError: a task failed.
         OSError: the disk refused.
     """
@@ -102,6 +102,9 @@ def compact_run(
         known, why = _known(run_dir, rebuild)
         if not has_streams(run_dir) and any((run_dir / FOLDER).glob("*.parquet")):
             return _without_streams(run_dir, known)
+        for sentence in reader.missing_workers():
+            hint = "'tensortap check --repair' writes a repaired copy; compact the copy."
+            raise DamagedError(sentence, hint)
         found = _scan(run_dir, engine, [info.worker for info in reader.workers()], known, advance)
         manifest, written = _write(run_dir, engine, known, found, advance)
         if written or manifest.workers != known.workers or why:

@@ -20,10 +20,11 @@ import pyarrow.parquet as pq
 from tensortap.core.errors import DamagedError, FormatVersionError
 from tensortap.core.names import GRAPHS, is_worker_name
 from tensortap.dump.format.layout import COMPACT, COMPACT_MANIFEST
-from tensortap.dump.format.run_files import worker_info
+from tensortap.dump.format.run_files import OTHER_RUN, RunInfo, worker_info
 from tensortap.dump.read.file_marks import FileFingerprints
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
+from tensortap.storage.entry import Entry
 from tensortap.storage.files import FileReader, crc32c_of_file, parse_json, publish_json, read_json
 from tensortap.storage.filesystem import exists, scan, stat_path
 from tensortap.storage.uri import shown_path
@@ -103,6 +104,12 @@ class Manifest:
         """The workers, the oldest first."""
         infos = [worker_info(name, mark.about) for name, mark in self.workers.items()]
         return [info.worker for info in sorted(infos, key=lambda info: (info.started, info.worker))]
+
+    def damage_of(self, run: RunInfo) -> list[str]:
+        """A sentence if the `run.json` beside it is another run's."""
+        infos = [worker_info(name, mark.about) for name, mark in self.workers.items()]
+        ids = {info.run_id for info in infos} - {""}
+        return [OTHER_RUN] if ids and not run.damage and run.id not in ids else []
 
     @property
     def size(self) -> int:
@@ -216,11 +223,14 @@ def remove_unnamed(run_dir: Path, manifest: Manifest) -> None:
                     Path(entry.path).unlink()
 
 
-_verified: dict[tuple[Path, int, int, int], int] = {}  # checksum by path, size, time of change and inode
+_verified: dict[tuple[Path, Entry], int] = {}  # checksums
 
 
-def verify(run_dir: Path, file: CompactFile) -> Path:
+def verify(run_dir: Path, file: CompactFile, *, again: bool = False) -> Path:
     """The path of a file, verified by checksum in this process since its last change.
+
+    Args:
+        again: verify it now, as a disk may lose bytes without a change.
 
     Raises:
         DamagedError: it is damaged or missing; the hint says how to make it again.
@@ -228,10 +238,9 @@ def verify(run_dir: Path, file: CompactFile) -> Path:
     path = file.path(run_dir)
     try:
         found = stat_path(path)
-        key = (path, found.size, found.mtime_ns, found.inode)
-        if key not in _verified:
-            _verified[key] = crc32c_of_file(path, found.size)
-        sound = found.size == file.size and _verified[key] == file.crc32c
+        if again or (path, found) not in _verified:
+            _verified[path, found] = crc32c_of_file(path, found.size)
+        sound = found.size == file.size and _verified[path, found] == file.crc32c
     except (OSError, DamagedError):
         sound = False
     if not sound:
@@ -284,11 +293,12 @@ def check_compacted(run_dir: Path) -> tuple[int, list[str]]:
     damage = []
     for file in manifest.files():
         try:
-            verify(run_dir, file)
+            verify(run_dir, file, again=True)
         except DamagedError as error:
             damage.append(str(error))
-    if not (damage or has_streams(run_dir)) and exists(run_dir / GRAPHS):
-        damage = _missing_graphs(run_dir, manifest)
+    if not (damage or has_streams(run_dir)):
+        damage = manifest.damage_of(RunReader(run_dir).info())
+        damage += _missing_graphs(run_dir, manifest) if exists(run_dir / GRAPHS) else []
     return manifest.snapshots, damage
 
 

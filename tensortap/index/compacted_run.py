@@ -40,7 +40,7 @@ from tensortap.compact.rollups import (
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, DeniedError, FormatVersionError
 from tensortap.dump.format.record_batches import check_statistics
-from tensortap.dump.format.run_files import WorkerInfo, worker_info
+from tensortap.dump.format.run_files import RunInfo, WorkerInfo, worker_info
 from tensortap.dump.format.schema import SCHEMA
 from tensortap.storage.entry import Entry
 from tensortap.storage.files import FileReader
@@ -310,6 +310,10 @@ class CompactedRun:
     def workers(self) -> dict[str, WorkerMark]:
         """How far each worker was compacted."""
         return self._manifest.workers
+
+    def damage_of(self, run: RunInfo) -> list[str]:
+        """A sentence if the `run.json` beside it is another run's."""
+        return self._manifest.damage_of(run)
 
     def worker_infos(self) -> list[WorkerInfo]:
         """The run's workers, as their files describe them."""

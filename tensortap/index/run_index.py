@@ -21,6 +21,7 @@ from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.dump.recording.recording_files import (
     FOLDER,
+    MANIFEST,
     RecordingNote,
     RecordingPlace,
     find_recordings,
@@ -117,10 +118,11 @@ class RunIndex:
         self.info: dict[str, Any] = {}
         self.described = True  # by a run.json that could be read
         self._info_damage: list[str] = []
-        self._notes: dict[Path, RecordingNote] = {}
+        self._notes: dict[Path, tuple[Entry | None, RecordingNote]] = {}
         self._recordings_at = -1  # when their folder changed last, as of the last look
         self._recordings_damage: list[str] = []
         self._info_denied = False  # it is unreadable
+        self._missing_workers: list[str] = []  # sentences
         self._lost: dict[tuple[object, ...], str] = {}  # damaged values, and why
         self._lost_at = 0  # `catalog.prunings` when they were read
         self._saved = None if shared.cache is None else SavedRun(shared.cache, path)
@@ -148,6 +150,8 @@ class RunIndex:
             RunReplacedError: a worker's folder was removed after it was read.
         """
         with self._lock:
+            with suppress(TensortapError, OSError):  # reported by what reads more of it
+                self._look_at_recordings()
             if self._broken or self._is_settled():
                 return False
             before, touched = self._state(), self._touched()
@@ -199,6 +203,7 @@ class RunIndex:
         """Differs whenever any answer may differ: statuses include the numbers of snapshots."""
         return (
             *(self.error, self.created, self.workers, self.recorded_graphs, *self.denied),
+            *self._missing_workers,
             *(self.events.version, self.catalog.prunings, len(self._lost)),
         )
 
@@ -274,6 +279,8 @@ class RunIndex:
         self.created, self.info, self.described = info.created.timestamp(), info.info, not info.damage
         self._info_damage = [info.damage.replace(str(self.path), self.name)] if info.damage else []
         self._info_denied = info.denied
+        if self._compacted is not None:
+            self._info_damage += self._compacted.damage_of(info)
         if self._compacted is not None and not self.described:
             known = [worker.started.timestamp() for worker in self._compacted.worker_infos()]
             self.created = min(known, default=self.created)
@@ -348,6 +355,7 @@ class RunIndex:
     def _find_workers(self, reader: RunReader) -> None:
         known = [] if self._compacted is None else self._compacted.worker_infos()
         here = reader.workers()
+        self._missing_workers = reader.missing_workers()
         found = {info.worker: info for info in [*known, *here]}
         workers = dict(sorted(found.items(), key=lambda each: (each[1].started, each[0])))
         if not self._followers.keys() <= workers.keys():
@@ -469,24 +477,32 @@ class RunIndex:
         denied = [] if self._shelf is None else self._shelf.denied
         compacted = [] if self._compacted is None else self._compacted.damage
         lost = list(self._lost.values()) if self._lost_at == self.catalog.prunings else []
-        found = self._info_damage + compacted + workers + denied + graphs + self.events.damage + lost
-        return found + self._damaged_recordings()
+        found = self._info_damage + self._missing_workers + compacted + workers + denied
+        return found + graphs + self.events.damage + lost + self._recordings_damage
 
     def recordings(self) -> list[tuple[RecordingPlace, RecordingNote]]:
         """The recordings of the run, and their notes. A readable note is read once."""
         places = find_recordings(self.path)
         for place in places:
-            if place.path not in self._notes or self._notes[place.path].damage:
-                self._notes[place.path] = recording_note(place.path)
-        return [(place, self._notes[place.path]) for place in places]
+            state, known = _state_of(place.path / MANIFEST), self._notes.get(place.path)
+            if known is None or known[0] != state or known[1].damage:
+                self._notes[place.path] = state, recording_note(place.path)
+        return [(place, self._notes[place.path][1]) for place in places]
 
-    def _damaged_recordings(self) -> list[str]:
-        """Sentences about recordings without a readable manifest, looked for when recordings were added."""
+    def _look_at_recordings(self) -> None:
+        """Finds recordings without a sound manifest: on this disk at each look, else when some were added."""
         at = _added(self.path / FOLDER)
-        if at != self._recordings_at or self._recordings_damage:
+        if at != self._recordings_at or self._recordings_damage or not is_remote(self.path):
             self._recordings_at = at
-            self._recordings_damage = [note.damage for _, note in self.recordings() if note.damage]
-        return self._recordings_damage
+            damage = [note.damage for _, note in self.recordings() if note.damage] if at else []
+            self.version += damage != self._recordings_damage
+            self._recordings_damage = damage
+
+    @property
+    def lossy_workers(self) -> set[str]:
+        """Workers of which snapshots may be lost."""
+        missing = {sentence.partition(":")[0] for sentence in self._missing_workers}
+        return missing | {worker.id for worker in self.workers if worker.damage}
 
     @property
     def unfinished(self) -> list[str]:
@@ -563,6 +579,14 @@ class RunIndex:
 def _opens_with(entry: Entry) -> bool:
     """Whether a file of graphs or of `compact/` is read when a run is opened."""
     return entry.name == COMPACT_MANIFEST or entry.name.endswith(".arrows")
+
+
+def _state_of(path: Path) -> Entry | None:
+    """Differs once a file is changed; None if it cannot be seen."""
+    try:
+        return stat_path(path)
+    except (OSError, DamagedError):
+        return None
 
 
 def _added(folder: Path) -> int:

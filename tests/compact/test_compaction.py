@@ -273,6 +273,20 @@ def test_check_reads_compacted_files(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["check", str(tmp_path)]) == 0
 
 
+def test_a_time_that_is_put_back_hides_no_damage(tmp_path: Path) -> None:
+    write_worker(tmp_path, range(3))
+    compact(tmp_path / "r")
+    path = tmp_path / "r/compact" / manifest_of(tmp_path / "r")["by_tensor"]["file"]
+    query = "SELECT * FROM by_tensor"
+    assert (main(["check", str(tmp_path)]), query_run(tmp_path / "r", query).num_rows) == (0, 8)
+    data, status = path.read_bytes(), path.stat()
+    path.write_bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:])
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert main(["check", str(tmp_path)]) == 1
+    with pytest.raises(DamagedError):
+        query_run(tmp_path / "r", query)
+
+
 def test_an_archive_has_the_compacted_files_unless_they_are_damaged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -173,12 +173,16 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Array]]
 def test_descriptions(logged: tuple[Path, list[Array]]) -> None:
     run, _ = logged
     sums = {"checksum", "crc32c"}
-    assert {"format", "version", "minor", "run", "created", "info"} | sums == set(read_json(run / "run.json"))
+    assert {"format", "version", "minor", "run", "id", "created", "info"} | sums == set(
+        read_json(run / "run.json")
+    )
     (worker,) = [path for path in run.iterdir() if path.is_dir() and path.name != "graphs"]
     assert re.fullmatch(r"[\w.]+-\d+-[0-9a-f]{8}", worker.name)
     assert set(read_json(worker / "worker.json")) == {
-        *("worker", "host", "pid", "rank", "started", "minor", "info", *sums)
+        *("worker", "run_id", "host", "pid", "rank", "started", "minor", "info", *sums)
     }
+    assert read_json(worker / "worker.json")["run_id"] == read_json(run / "run.json")["id"]
+    assert (run / f"{worker.name}.started").read_bytes() == b""
     closed = read_json(worker / "closed.json")
     assert set(closed) == {"worker", "closed", "snapshots", "dropped", "events", *sums}
     assert closed["snapshots"] == len(read_stats(worker / "stats-000000.arrows"))

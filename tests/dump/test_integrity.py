@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from tensortap.__main__ import main
 from tensortap.dump.maintenance.repair import repair_run
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.logdir_index import LogIndex
 
 
 def write(logdir, steps=30, **options):
@@ -146,3 +149,54 @@ def test_a_run_that_is_written_is_whole(tmp_path, capsys):
         assert check(tmp_path, capsys)[1]["pending"] == []
         writer.log("a", np.arange(500.0), step=1)
         assert "are not committed yet" in check(tmp_path, capsys)[1]["pending"][0]
+
+
+def write_three(logdir: Path) -> None:
+    for run in ("r", "r", "other"):
+        with DumpWriter(logdir, run, info={"of": run}) as writer:
+            writer.log("a", 1.0, step=0)
+
+
+def damage_of(logdir: Path, capsys: pytest.CaptureFixture[str]) -> tuple[list[str], int]:
+    """Damage of the run `r` as it is shown, and the number of its sentences in `check`."""
+    log = LogIndex(logdir, use_cache=False)
+    log.refresh()
+    (run,) = [run for run in log.runs if run.name == "r"]
+    main(["ls", str(logdir / "r"), "--json"])
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert listed["damaged"] == bool(run.damage)
+    return run.damage, len(check(logdir / "r", capsys)[1]["damage"])
+
+
+def test_a_run_file_of_another_run_is_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_three(tmp_path)
+    assert damage_of(tmp_path, capsys) == ([], 0)
+    shutil.copy(tmp_path / "other/run.json", tmp_path / "r")
+    assert damage_of(tmp_path, capsys) == (["run.json belongs to another run. Copy it again."], 1)
+    assert RunReader(tmp_path / "r").info().info["of"] == "r"
+    repair_run(tmp_path / "r", tmp_path / "s/r")
+    assert damage_of(tmp_path / "s", capsys) == ([], 0)
+
+
+def test_a_worker_of_another_run_is_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_three(tmp_path)
+    (worker,) = RunReader(tmp_path / "other").workers()
+    shutil.copytree(tmp_path / "other" / worker.worker, tmp_path / "r" / worker.worker)
+    damage, count = damage_of(tmp_path, capsys)
+    assert damage == [f"{worker.worker}: worker.json belongs to another run. Copy the run again."]
+    assert count == 1
+    repair_run(tmp_path / "r", tmp_path / "s/r")
+    assert damage_of(tmp_path / "s", capsys) == ([], 0)
+    assert worker.worker not in [each.worker for each in RunReader(tmp_path / "s/r").workers()]
+
+
+def test_a_worker_that_is_gone_is_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_three(tmp_path)
+    for worker in RunReader(tmp_path / "r").workers():
+        before, _ = damage_of(tmp_path, capsys)
+        shutil.rmtree(tmp_path / "r" / worker.worker)
+        damage, count = damage_of(tmp_path, capsys)
+        assert [each for each in damage if each not in before] == [
+            f"{worker.worker}: its folder is missing. Copy it again, or remove {worker.worker}.started, too."
+        ]
+        assert count == len(damage)

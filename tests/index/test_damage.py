@@ -71,7 +71,8 @@ def questions(run: RunIndex) -> Iterator[object]:
 def test_nothing_but_sentences(logdir, tmp_path, seed):
     rng = random.Random(seed)
     shutil.copytree(logdir, tmp_path / "logs")
-    files = sorted(path for path in (tmp_path / "logs").rglob("*") if path.is_file())
+    found = (path for path in (tmp_path / "logs").rglob("*") if path.is_file())
+    files = sorted(path for path in found if path.stat().st_size)
     for path in rng.sample(files, rng.randint(1, 2)):
         harm(path, rng)
     log = LogIndex(tmp_path / "logs")

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
-from small_dump import small_graph
+from compacted import compact, copied, files_of, write_worker
+from small_dump import Api, small_graph
 from werkzeug.test import Client
 
+import tensortap
+from tensortap.core.errors import DamagedError
+from tensortap.dump.recording.recording import Recording
+from tensortap.dump.recording.recording_files import write_recording
 from tensortap.dump.write.writer import DumpWriter
+from tensortap.server import log_reader
 from tensortap.server.app import create_app
 
 RNG = np.random.default_rng(0)
@@ -94,3 +101,70 @@ def test_no_answer_is_silently_different(
         assert marked or not wrong, (at, wrong)
         noticed += marked or found != truth
     assert noticed == 5
+
+
+def flip(path: Path, at: int) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+
+
+def test_an_answer_of_another_worker_names_the_damaged_one(tmp_path: Path) -> None:
+    workers = []
+    for value in (1.0, 2.0):
+        with DumpWriter(tmp_path, "r") as writer:
+            writer.log("a", value, step=0)
+            workers.append(writer.worker)
+    api = Api(Client(create_app(tmp_path)))
+    address = f"/api/runs/{api.run_id('r')}/value?tensor=a&step=0&format=json"
+    sound = api.get(address)
+    assert (sound.get_json()["data"], sound.headers.get("X-Tensortap-Damage")) == (2.0, None)
+    flip(tmp_path / "r" / workers[1] / "stats-000000.arrows", 3000)
+    api = Api(Client(create_app(tmp_path)))
+    other = api.get(address)
+    assert other.get_json()["data"] == 1.0
+    assert other.headers["X-Tensortap-Damage"].startswith(workers[1])
+    again = api.client.get(address, headers={"If-None-Match": other.headers["ETag"]})
+    assert (again.status_code, again.headers["X-Tensortap-Damage"]) == (
+        304,
+        other.headers["X-Tensortap-Damage"],
+    )
+    run = tensortap.open(tmp_path).runs["r"]
+    with pytest.raises(DamagedError, match=workers[1]) as refused:
+        run.tensor("a", step=0)
+    assert refused.value.hint == f"Choose one with worker={workers[0]!r}."
+    assert run.tensor("a", step=0, worker=workers[0])[()] == 1.0
+
+
+def test_the_first_answer_of_damaged_compacted_rows_is_marked(tmp_path: Path) -> None:
+    write_worker(tmp_path / "whole", range(3))
+    compact(tmp_path / "whole/r")
+    logdir = copied(tmp_path / "whole", tmp_path / "copy")
+    flip(files_of(logdir / "r", "rows")[0], 500)
+    api = Api(Client(create_app(logdir)))
+    answer = api.get(f"/api/runs/{api.run_id('r')}/snapshots")
+    assert answer.get_json()["total"] == 0
+    assert answer.headers["X-Tensortap-Damage"].startswith("The steps 0 to 2 cannot be read")
+
+
+def test_a_recording_that_is_damaged_while_it_is_served_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_reader, "REFRESH_INTERVAL", 0.0)
+    for name in "rs":
+        with DumpWriter(tmp_path, name) as writer:
+            writer.log("a", 1.0, step=3)
+    recordings = [write_recording(tmp_path / name, Recording("f", b"library", (), 3)) for name in "rs"]
+    file, other = (path / "recording.json" for path in recordings)
+    whole, status = file.read_bytes(), file.stat()
+    api = Api(Client(create_app(tmp_path)))
+    address = f"/api/runs/{api.run_id('r')}"
+    for changed, why in (
+        (whole[:40] + b"!" + whole[41:], "does not match its checksum"),
+        (other.read_bytes(), "belongs to another run"),
+    ):
+        file.write_bytes(whole)
+        assert api.json(address)["damage"] == []
+        file.write_bytes(changed)
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+        (sentence,) = api.json(address)["damage"]
+        assert sentence.startswith(f"recording {file.parent.name}: recording.json {why}")

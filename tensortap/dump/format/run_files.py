@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import socket
+import uuid
 from dataclasses import dataclass
 from datetime import MAXYEAR, UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tensortap.core.errors import DamagedError, FormatVersionError, NotARunError, RemoteReadError
+from tensortap.core.errors import (
+    DamagedError,
+    FormatVersionError,
+    NotARunError,
+    RemoteReadError,
+    TensortapError,
+)
 from tensortap.core.text import counted
-from tensortap.storage.files import publish_json, read_json
+from tensortap.storage.files import publish, publish_json, read_json
 from tensortap.storage.filesystem import exists
 from tensortap.storage.uri import shown_path
 from tensortap.system.locks import is_gone
@@ -24,6 +32,8 @@ from .schema import MINOR, VERSION
 RUN_FILE = "run.json"
 WORKER_FILE = "worker.json"
 CLOSED_FILE = "closed.json"
+STARTED = ".started"  # ends the name of an empty file beside a worker's folder
+OTHER_RUN = f"{RUN_FILE} belongs to another run. Copy it again."
 UNKNOWN_TIME = datetime.fromtimestamp(0, UTC)
 
 
@@ -34,6 +44,7 @@ class RunInfo:
     Attributes:
         damage: a sentence about damage of `run.json`; the other fields then come from the workers.
         denied: whether the only problem is that this user has no permission to read it.
+        id: of the run, which its workers name; empty in format 1.0, and if none names it.
     """
 
     run: str
@@ -42,6 +53,7 @@ class RunInfo:
     version: int
     damage: str = ""
     denied: bool = False
+    id: str = ""
 
 
 def ensure_run(run_dir: Path, run: str, info: dict[str, Any]) -> None:
@@ -63,6 +75,7 @@ def ensure_run(run_dir: Path, run: str, info: dict[str, Any]) -> None:
             "version": VERSION,
             "minor": MINOR,
             "run": run,
+            "id": uuid.uuid4().hex[:16],
             "created": _now(),
             "info": facts | info,
         }
@@ -98,7 +111,11 @@ def read_run_info(path: Path) -> RunInfo:
         )
     name = record.get("run")
     return RunInfo(
-        name if isinstance(name, str) else path.name, _time(record.get("created")), _info(record), version
+        name if isinstance(name, str) else path.name,
+        _time(record.get("created")),
+        _info(record),
+        version,
+        id=_run_id(record.get("id")),
     )
 
 
@@ -114,6 +131,7 @@ class WorkerInfo:
     info: dict[str, Any]
     minor: int = 0  # of the format that it wrote; 0 where that is lost
     damage: str = ""  # a sentence about damage of `worker.json`
+    run_id: str = ""  # `RunInfo.id`; empty where that is lost
 
     @property
     def is_gone(self) -> bool:
@@ -122,9 +140,16 @@ class WorkerInfo:
 
 
 def write_worker(folder: Path, rank: int | None, info: dict[str, Any]) -> None:
-    """Writes `worker.json` of this process into its folder. Raises OSError."""
+    """Writes `worker.json` of this process into its folder, and marks beside it that there is this worker.
+
+    Raises OSError.
+    """
+    run_id = ""
+    with contextlib.suppress(TensortapError, OSError):  # a damaged run.json stops no writer that is at work
+        run_id = read_run_info(folder.parent).id
     record = {
         "worker": folder.name,
+        "run_id": run_id,
         "host": socket.gethostname(),
         "pid": os.getpid(),
         "rank": rank,
@@ -133,6 +158,7 @@ def write_worker(folder: Path, rank: int | None, info: dict[str, Any]) -> None:
         "info": info,
     }
     publish_json(folder / WORKER_FILE, record)
+    publish(folder.with_name(folder.name + STARTED), b"")
 
 
 def read_worker(run_dir: Path, name: str) -> WorkerInfo:
@@ -179,6 +205,7 @@ def worker_info(name: str, record: dict[str, Any], damage: str = "") -> WorkerIn
         info=_info(record),
         minor=minor if isinstance(minor, int) else 0,
         damage=damage,
+        run_id=_run_id(record.get("run_id")),
     )
 
 
@@ -260,6 +287,10 @@ def _time(text: Any) -> datetime:
     if not UNKNOWN_TIME.year < found.year < MAXYEAR:  # in local time it must be a date too
         return UNKNOWN_TIME
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _run_id(found: Any) -> str:
+    return found if isinstance(found, str) else ""
 
 
 def _info(record: dict[str, Any]) -> dict[str, Any]:

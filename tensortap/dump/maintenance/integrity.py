@@ -24,11 +24,9 @@ from ..format.graphs import read_graph_def
 from ..format.layout import HEADER, check_header, length_of_data, stats_path, values_path
 from ..format.run_files import (
     CLOSED_FILE,
-    WORKER_FILE,
     WorkerInfo,
     WorkerSummary,
     read_closing,
-    read_worker_file,
 )
 from ..read.runs import RunReader
 from ..read.stats_reader import StatsTail
@@ -65,7 +63,7 @@ class Completeness:
         self._snapshots = 0
         self._named: dict[int, array[int]] = {}  # by values file: offset, length, offset, …
         self._closing = self._read_closing()
-        self._check_worker_file()
+        self.damage += [worker.damage.removeprefix(f"{worker.worker}: ")] if worker.damage else []
 
     def _read_closing(self) -> WorkerSummary | None:
         try:
@@ -73,17 +71,6 @@ class Completeness:
         except DamagedError as error:
             self.damage.append(str(error))
             return None
-
-    def _check_worker_file(self) -> None:
-        """An empty folder without it belongs to a process that stopped right after its start."""
-        if WORKER_FILE not in self._sizes:
-            if self._sizes:
-                self.damage.append(f"{WORKER_FILE} is missing; host and pid are taken from the folder name.")
-            return
-        try:
-            read_worker_file(self._dir)
-        except (DamagedError, OSError) as error:
-            self.damage.append(f"{error} Host and pid are taken from the folder name.")
 
     def note(self, batch: pa.RecordBatch) -> None:
         """The rows of a commit that could be read."""

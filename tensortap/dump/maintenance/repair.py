@@ -21,6 +21,7 @@ from tensortap.core.text import counted
 from tensortap.storage.files import (
     FileReader,
     create,
+    publish,
     publish_json,
     write_all,
 )
@@ -32,6 +33,7 @@ from ..format.layout import stats_path
 from ..format.run_files import (
     CLOSED_FILE,
     RUN_FILE,
+    STARTED,
     WORKER_FILE,
     WorkerInfo,
     WorkerSummary,
@@ -88,9 +90,14 @@ def repair_run(run_dir: Path, out: Path, advance: Notice = ignore_notice) -> Rep
     out.mkdir(parents=True)
     try:
         _copy_run_file(reader, out, done)
+        done.skipped += reader.missing_workers()
         _copy_graphs(reader, out, done)
         for worker in reader.workers():
+            if worker.run_id not in ("", reader.info().id):
+                done.skipped.append(worker.damage)
+                continue
             _Worker(reader, worker, done).copy(advance)
+            publish(out / f"{worker.worker}{STARTED}", b"")
         for place in find_recordings(run_dir):
             advance(f"recording of step {place.step}")
             _copy_recording(place.path, out / FOLDER, done)
@@ -122,6 +129,7 @@ def _copy_run_file(reader: RunReader, out: Path, done: Repaired) -> None:
         "version": info.version,
         "minor": MINOR,
         "run": info.run,
+        "id": info.id,
         "created": info.created.isoformat(),
         "info": {"run.json": "It was lost, and a repair restored it."} | info.info,
     }

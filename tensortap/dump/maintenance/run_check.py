@@ -25,7 +25,7 @@ from tensortap.storage.links import follow_links, links_are_followed
 from tensortap.storage.uri import is_remote
 
 from ..format.events import EventsTail
-from ..format.run_files import CLOSED_FILE, WorkerInfo, read_worker
+from ..format.run_files import CLOSED_FILE, WorkerInfo
 from ..read.runs import RunReader
 from ..recording.recording_files import MANIFEST, check_recording, find_recordings
 from .integrity import Completeness, ValueCheck, check_graph_def
@@ -80,6 +80,7 @@ def check_run(name: str, path: Path, advance: Notice = ignore_notice, engine: En
         report.damage.append(f"{damage} 'check --repair' restores it from the workers' files.")
     _check_graphs(reader, report)
     report.workers = len(workers)
+    report.damage += reader.missing_workers()
     if engine is None or is_remote(path) or not path.is_dir():
         engine = LocalEngine(1)
     tasks = _plan_tasks(path, workers)
@@ -196,7 +197,7 @@ def check_workers(argument: dict[str, Any]) -> dict[str, Any]:
             if share:
                 _check_values(path, reader, name, share, shares, report)
             else:
-                _check_worker(path, reader, read_worker(path, name), shares, report)
+                _check_worker(path, reader, reader.worker(name), shares, report)
         except PermissionError:
             if not share:
                 report.damage.append(str(DeniedError(name)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,9 @@ from tensortap.storage.links import trust
 from ..format.graphs import count_nodes, is_graph_id, read_graph, read_graph_table
 from ..format.layout import COMPACT, COMPACT_MANIFEST, stats_path
 from ..format.run_files import (
+    OTHER_RUN,
     RUN_FILE,
+    STARTED,
     UNKNOWN_TIME,
     WORKER_FILE,
     RunInfo,
@@ -102,6 +106,10 @@ def _holds_statistics(folders: list[Path]) -> bool:
     return False
 
 
+def _by_age(worker: WorkerInfo) -> tuple[datetime, str]:
+    return worker.started, worker.worker
+
+
 def _is_file(path: Path) -> bool:
     try:
         return stat_path(path).is_file
@@ -144,18 +152,24 @@ class RunReader:
         except NotARunError as error:
             if not _holds_statistics(_folders(self.path)):
                 raise
-            self._info = self._info_from_workers(error)
+            self._info = self._info_from_workers(_damage_of_run_file(error), error)
+        else:
+            found = (read_worker(self.path, name).run_id for name in self._worker_names())
+            ids = filter(None, found)  # one is read, unless it is of another run
+            if (first := next(ids, self._info.id)) != self._info.id and self._info.id not in ids:
+                self._info = replace(self._info_from_workers(OTHER_RUN), id=first)
 
-    def _info_from_workers(self, error: NotARunError) -> RunInfo:
-        workers = self.workers()
+    def _info_from_workers(self, damage: str, error: NotARunError | None = None) -> RunInfo:
+        workers = sorted((read_worker(self.path, name) for name in self._worker_names()), key=_by_age)
         known = [worker.started for worker in workers if worker.started > UNKNOWN_TIME]
         return RunInfo(
             self.path.resolve().name,
             min(known, default=UNKNOWN_TIME),
             workers[0].info if workers else {},
             VERSION,
-            _damage_of_run_file(error),
-            isinstance(error.__cause__, DeniedError),
+            damage,
+            error is not None and isinstance(error.__cause__, DeniedError),
+            next((worker.run_id for worker in workers if worker.run_id), ""),
         )
 
     def info(self) -> RunInfo:
@@ -164,11 +178,32 @@ class RunReader:
 
     def workers(self) -> list[WorkerInfo]:
         """The run's workers, in the order they started. Raises OSError."""
-        names = [folder.name for folder in _folders(self.path) if is_worker_name(folder.name)]
-        return sorted(
-            (read_worker(self.path, name) for name in names),
-            key=lambda worker: (worker.started, worker.worker),
-        )
+        return sorted(map(self.worker, self._worker_names()), key=_by_age)
+
+    def worker(self, name: str) -> WorkerInfo:
+        """One of them."""
+        found = read_worker(self.path, name)
+        if found.run_id in ("", self._info.id):
+            return found
+        return replace(found, damage=f"{name}: {WORKER_FILE} belongs to another run. Copy the run again.")
+
+    def missing_workers(self) -> list[str]:
+        """Sentences about workers whose folders were removed; none if `compact/` replaces them all.
+
+        Raises OSError.
+        """
+        names = {entry.name for entry in scan(self.path)}
+        if not any(map(is_worker_name, names)) and _is_file(self.path / COMPACT / COMPACT_MANIFEST):
+            return []
+        marked = sorted(name.removesuffix(STARTED) for name in names if name.endswith(STARTED))
+        return [
+            f"{name}: its folder is missing. Copy it again, or remove {name + STARTED}, too."
+            for name in marked
+            if name not in names and is_worker_name(name)
+        ]
+
+    def _worker_names(self) -> list[str]:
+        return [folder.name for folder in _folders(self.path) if is_worker_name(folder.name)]
 
     def graph_ids(self) -> list[str]:
         """Ids of its graphs, sorted. Raises OSError: they are there, and cannot be listed."""

@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tensortap.core.errors import DamagedError, NotFoundError, TensortapError
 from tensortap.core.names import short_function_name
 from tensortap.storage.files import FileReader, json_bytes, publish_json, read_json
 from tensortap.storage.filesystem import exists, is_folder, scan, stat_path
 
-from ..read.runs import Unread
+from ..read.runs import RunReader, Unread
 from .blobs import LARGE, SMALL, BlobReader, Blobs, FolderBlobs, get, large_name, store
 from .recording import Recording
 from .recording_manifest import checked_manifest, from_manifest, to_manifest
@@ -56,7 +57,7 @@ def write_recording(run_dir: Path, recording: Recording) -> Path:
     folder = base / f".{name}.tmp"
     folder.mkdir(parents=True)
     try:
-        (folder / MANIFEST).write_bytes(json_bytes(manifest))
+        (folder / MANIFEST).write_bytes(json_bytes(manifest | {"run_id": _run_id(run_dir)}))
         (folder / SMALL).write_bytes(blobs.small)
         for _ in store(base / LARGE, blobs):
             os.utime(folder)  # it is still being written
@@ -136,7 +137,7 @@ def check_recording(folder: Path) -> None:
 
 def _read(folder: Path, own: BlobReader, shared: BlobReader) -> Recording:
     try:
-        manifest = read_json(folder / MANIFEST, MAX_MANIFEST)
+        manifest = _read_manifest(folder)
     except FileNotFoundError as error:
         if _NAME.match(folder.name) and is_folder(folder):
             raise DamagedError(f"{folder.name}: {MANIFEST} is missing.", "Copy it again.") from error
@@ -144,6 +145,26 @@ def _read(folder: Path, own: BlobReader, shared: BlobReader) -> Recording:
             f"There is no recording in {str(folder)!r}.", "Pass a folder in 'recordings/'."
         ) from error
     return from_manifest(manifest, lambda reference: _get(own, shared, reference))
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest in a folder. Raises as `read_recording`, also if it is of another run or call."""
+    manifest = checked_manifest(read_json(folder / MANIFEST, MAX_MANIFEST))
+    run_id = manifest.get("run_id")
+    if run_id and _run_id(folder.parent.parent) not in ("", run_id):
+        raise DamagedError(f"{MANIFEST} belongs to another run.", "Copy it again.")
+    name = _NAME.match(folder.name)
+    if name and [name[1], name[2]] != [str(manifest.get(key)) for key in ("step", "call")]:
+        raise DamagedError(f"{MANIFEST} belongs to another call.", "Copy it again.")
+    return manifest
+
+
+def _run_id(run_dir: Path) -> str:
+    """The id of a run; empty if it cannot be read."""
+    try:
+        return RunReader(run_dir).info().id
+    except (TensortapError, OSError):
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +183,7 @@ class RecordingNote:
 def recording_note(folder: Path) -> RecordingNote:
     """Read the note of the recording in a folder, without its values."""
     try:
-        manifest = checked_manifest(read_json(folder / MANIFEST, MAX_MANIFEST))
+        manifest = _read_manifest(folder)
     except FileNotFoundError:
         return RecordingNote(damage=f"recording {folder.name}: {MANIFEST} is missing. Copy it again.")
     except TensortapError as error:

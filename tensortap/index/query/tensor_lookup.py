@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array
-from tensortap.core.errors import AmbiguousError, NotFoundError
+from tensortap.core.errors import AmbiguousError, DamagedError, NotFoundError
 from tensortap.core.names import split_tensor_name, tensor_name
 from tensortap.core.text import did_you_mean
 
@@ -40,6 +40,7 @@ def find_snapshot(
     Raises:
         NotFoundError: there is none; the hint names the nearest steps, or the visits there are.
         AmbiguousError: several fit, and `strict`; the hint says how to choose.
+        DamagedError: that of another worker may be lost, and `strict`.
     """
     catalog = run.catalog
     codes = tensor_codes(catalog, tensor, graph)
@@ -57,7 +58,14 @@ def find_snapshot(
         if len(workers) > 1:
             raise _ambiguous(tensor, "workers", "worker", sorted(workers))
     latest = at_visit[np.lexsort((at_visit, catalog.column("time", at_visit)))[-1:]]
-    return snapshots_at(catalog, latest)[0]
+    found = snapshots_at(catalog, latest)[0]
+    lossy = sorted(run.lossy_workers - {found.worker}) if strict and worker is None else []
+    if lossy:
+        raise DamagedError(
+            f"The worker {lossy[0]!r} is damaged: its snapshot of {tensor!r} may be lost.",
+            f"Choose one with worker={found.worker!r}.",
+        )
+    return found
 
 
 def has_several_visits(run: RunIndex, snapshot: Snapshot) -> bool:
