@@ -130,3 +130,33 @@ def test_a_slider_leaves_letters_to_the_page(tap: TapPage, site: Site) -> None:
     expect(tap.page.get_by_test_id("step-label")).not_to_have_attribute("data-step", str(before))
     slider.press("w")
     expect(tap.page.get_by_test_id("problems-toggle")).to_have_attribute("aria-pressed", "true")
+
+
+def test_up_and_down_enter_the_rows_from_the_page_and_from_the_filter(tap: TapPage, site: Site) -> None:
+    tap.enter(site)
+    tap.page.goto(f"{site.url}#view=table")
+    chosen = tap.page.locator("[data-testid=tensor-row][data-selected=true]")
+    expect(tap.page.get_by_test_id("tensor-row").first).to_be_visible()
+    tap.page.locator("body").press("ArrowDown")
+    expect(chosen).to_have_attribute("aria-rowindex", "2")
+    tap.page.keyboard.press("ArrowDown")
+    expect(chosen).to_have_attribute("aria-rowindex", "3")
+    tap.page.get_by_test_id("table-filter").fill("Relu:0")
+    expect(tap.page.get_by_test_id("tensor-row").first).to_have_attribute("data-tensor", re.compile("Relu:0"))
+    tap.page.get_by_test_id("table-filter").press("ArrowDown")
+    expect(tap.page.get_by_role("grid", name="Tensors")).to_be_focused()
+    expect(chosen).to_have_attribute("data-tensor", re.compile("Relu:0"))
+
+
+def test_max_says_where_in_an_image(tap: TapPage, site: Site, relu: str) -> None:
+    """GIVEN an image of one slice WHEN Max THEN its slice, with the index and the value."""
+    tap.enter(site)
+    tap.go_to(site, "digits", relu, 50)
+    tap.show_tab("value")
+    tap.page.get_by_role("group", name="View").get_by_role("button", name="Image").click()
+    button = tap.page.get_by_role("button", name="Max", exact=True)
+    largest = (button.get_attribute("title") or "").split("(")[1]
+    button.click()
+    marked = tap.page.get_by_test_id("marked")
+    expect(marked).to_have_text(re.compile(r"^\[\d+, \d+, \d+, \d+\] = "))
+    assert float(marked.inner_text().split(" = ")[1]) == pytest.approx(float(largest.rstrip(")")))

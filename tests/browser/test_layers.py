@@ -181,3 +181,36 @@ def test_a_phone_shows_the_whole_model(tap: TapPage, site: Site) -> None:
         box = page.evaluate("key => window.tensortap.node(key)", key)
         assert pane["x"] <= box["x"] and box["x"] + box["width"] <= pane["x"] + pane["width"], key
     expect(page.get_by_label("Legend").get_by_role("button")).to_have_attribute("aria-expanded", "false")
+
+
+def test_a_layer_or_view_that_there_is_not_is_named(tap: TapPage, site: Site) -> None:
+    """GIVEN an address with an unknown layer or view WHEN opened THEN a line names it above the layers."""
+    tap.enter(site)
+    for part, said in (
+        ("view=layers&layer=nope", "The graph has no layer nope; showing the whole model."),
+        ("view=nope", "Ignored unknown URL parameter: view=nope. Showing Layers."),
+    ):
+        tap.page.goto("about:blank")
+        tap.page.goto(f"{site.url}#{part}")
+        expect(tap.page.get_by_test_id("lost")).to_have_text(said)
+        expect(tap.page.get_by_test_id("layers")).to_be_visible()
+
+
+def test_one_back_after_enter_leads_to_the_layer(tap: TapPage, site: Site) -> None:
+    tap.enter(site)
+    tap.page.goto("about:blank")
+    tap.page.goto(f"{site.url}#view=layers")
+    tap.wait_until_ready()
+    cards = tap.page.get_by_test_id("graph")
+    cards.press("ArrowDown")
+    cards.press("ArrowDown")
+    panel = tap.page.get_by_test_id("layer-panel")
+    layer = panel.get_attribute("data-layer") or ""
+    before = tap.page.evaluate("() => history.length")
+    cards.press("Enter")
+    expect(tap.page).to_have_url(re.compile("view=graph|selected="))
+    tap.wait_until_ready()
+    assert tap.page.evaluate("() => history.length") == before + 1
+    tap.page.go_back()
+    expect(panel).to_have_attribute("data-layer", layer)
+    expect(tap.page.get_by_test_id("layers")).to_be_visible()

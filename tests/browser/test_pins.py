@@ -76,3 +76,10 @@ def test_a_tensor_of_another_run_stands_beside_and_in_the_chart(tap: TapPage, tw
     columns_of_run = tap.page.get_by_test_id("pinned").get_by_label(re.compile("Unpin .*large"))
     columns_of_run.click()
     expect(tap.page.get_by_test_id("pinned")).to_have_count(0)
+
+
+def test_a_pin_of_a_deleted_run_has_its_name(tap: TapPage, two_runs: Site) -> None:
+    tap.enter(two_runs)
+    run = tap.run_id("small")
+    tap.page.goto(f"{two_runs.url}#run={run}&tensor={RELU}&pins=%40%2Cgone-01234567%7C{RELU}")
+    expect(tap.page.get_by_test_id("pinned").locator(".pinned-chip")).to_contain_text("gone (not found)")

@@ -91,3 +91,11 @@ def test_long_lines_are_wrapped(tap: TapPage, serve: Serve, tmp_path: Path) -> N
     expect(text).to_have_attribute("data-wrapped", "true")
     expect(text.locator("[data-current=true]")).to_be_in_viewport()
     assert not text.evaluate(wide)
+
+
+def test_a_file_or_line_that_there_is_not_is_named(tap: TapPage, site: Site) -> None:
+    tap.enter(site)
+    tap.page.goto(f"{site.url}#place=nope.py:3")
+    expect(tap.page.get_by_test_id("source-which")).to_contain_text("No file nope.py in this graph")
+    tap.page.goto(f"{site.url}#place=demo_model.py:99999")
+    expect(tap.page.get_by_test_id("no-line")).to_contain_text("The file has no line 99999; it has")

@@ -199,3 +199,24 @@ def test_the_layers_are_saved_as_an_image(tap: TapPage, site: Site, tmp_path: Pa
         assert data.startswith(b"\x89PNG") and len(data) > 5000
     else:
         assert b"<svg" in data and b"conv1" in data
+
+
+def test_a_file_dropped_on_a_page_with_a_server_is_not_opened_and_the_page_says_how(
+    tap: TapPage, site: Site
+) -> None:
+    tap.enter(site)
+    tap.page.evaluate(
+        """() => {
+            const files = new DataTransfer();
+            files.items.add(new File(['x'], 'run.tap.zip'));
+            const what = {bubbles: true, cancelable: true, dataTransfer: files};
+            document.body.dispatchEvent(new DragEvent('drop', what));
+        }"""
+    )
+    said = tap.page.get_by_test_id("dropped")
+    expect(said).to_contain_text("tensortap serve run.tap.zip")
+    with tap.page.expect_download() as download:
+        said.get_by_role("link", name="static viewer").click()
+    assert download.value.suggested_filename == "tensortap-viewer.html"
+    said.get_by_role("button", name="Dismiss").click()
+    expect(said).to_have_count(0)

@@ -1,7 +1,7 @@
 import { computed, effect, signal } from '@preact/signals';
 import { resolveRunId } from '../model/run/link_errors';
 import type { GraphEntry, RunDetail, RunEntry, RunList } from '../model/wire/answers';
-import { runNames } from '../model/wire/names';
+import { missingRunName, runNames } from '../model/wire/names';
 import { chosenGraph, chosenLayer, chosenRun, chosenStep, chosenTensor, chosenWorker } from './page/choices';
 import { api } from './provider';
 import { type Resource, resource } from './resource';
@@ -29,6 +29,9 @@ export const runEntry = computed<RunEntry | null>(() => runs.value.find((run) =>
 
 /** Display names of the runs, by id. */
 export const namesOfRuns = computed(() => runNames(runs.value));
+
+/** Display name of a run, also of one that was deleted. */
+export const nameOfRun = (id: string): string => namesOfRuns.value.get(id) ?? missingRunName(id);
 
 /** Display name of the current run; null if there is none. */
 export const runName = computed<string | null>(() => (runId.value === null ? null : (namesOfRuns.value.get(runId.value) ?? null)));

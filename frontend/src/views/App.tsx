@@ -10,7 +10,7 @@ import { CodeBlock } from './kit/CopyButton';
 import { Message } from './kit/Message';
 import { NodePanel } from './panel/NodePanel';
 import { ProblemsSidebar } from './problems/ProblemList';
-import { StoryBanner } from './share/Story';
+import { DroppedFile, StoryBanner } from './share/Story';
 import { Banner, LinkErrorBanner, ReadingBar } from './shell/Banners';
 import { lazyViews, MainView } from './shell/MainView';
 import { onPageKey } from './shell/page_keys';
@@ -46,6 +46,7 @@ export function App() {
         <ReadingBar />
         <LinkErrorBanner />
         <StoryBanner />
+        <DroppedFile />
       </div>
       <Body />
       {helpOpen.value && <Help />}
@@ -146,7 +147,7 @@ function RunGone() {
     );
   return (
     <main>
-      <Message title={`Run “${called}” not found`} testid="error-state">
+      <Message title={`Run "${called}" not found`} testid="error-state">
         <p>It may have been deleted, or the link is from another log directory.</p>
         <div class="actions">
           <button

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { foldedLevel, type Level, NO_FOLDS, toggleFold } from './folding';
+import { foldedLevel, framesAround, type Level, NO_FOLDS, toggleFold } from './folding';
 import { captured, written } from './layers_fixture';
 import { findRepeats } from './repeats';
 
@@ -22,6 +22,15 @@ function tower(blocks: number, layers = ['one', 'two']): Level {
   }
   return foldedLevel(written(nodes).layers, NO_FOLDS);
 }
+
+test('the frames around an item lead to it, also in collapsed ones', () => {
+  const { layers } = captured('nested');
+  const encoder = foldedLevel(layers, NO_FOLDS).items[3]!;
+  const inner = encoder.inside!.items[1]!.key;
+  expect(framesAround(layers, encoder.key)).toEqual([]);
+  expect(framesAround(layers, inner)).toEqual([encoder.key]);
+  expect(framesAround(layers, 'encoder/nope')).toBeNull();
+});
 
 test('nested models are frames, open in a small model', () => {
   const level = foldedLevel(captured('nested').layers, NO_FOLDS);

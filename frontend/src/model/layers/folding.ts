@@ -48,14 +48,20 @@ const MOST_NAMED = 40;
 
 /** Items that the user expanded or collapsed: `open` and `closed` hold keys, see `Item.toggle`. */
 export interface Folds {
+  readonly open: Pick<ReadonlySet<string>, 'has'>;
+  readonly closed: Pick<ReadonlySet<string>, 'has'>;
+}
+
+/** Those of a user, who names each. */
+export interface ChosenFolds extends Folds {
   readonly open: ReadonlySet<string>;
   readonly closed: ReadonlySet<string>;
 }
 
-export const NO_FOLDS: Folds = { open: new Set(), closed: new Set() };
+export const NO_FOLDS: ChosenFolds = { open: new Set(), closed: new Set() };
 
 /** Turns a fold over: what is open is closed, and the other way round. */
-export function toggleFold(folds: Folds, key: string, isOpen: boolean): Folds {
+export function toggleFold(folds: ChosenFolds, key: string, isOpen: boolean): ChosenFolds {
   const [open, closed] = [new Set(folds.open), new Set(folds.closed)];
   open.delete(key);
   closed.delete(key);
@@ -65,6 +71,21 @@ export function toggleFold(folds: Folds, key: string, isOpen: boolean): Folds {
 
 export function foldedLevel(graph: LayerGraph, folds: Folds): Level {
   return new Folding(graph, folds).run();
+}
+
+const ALL_OPEN: Folds = { open: { has: () => true }, closed: new Set() };
+
+/** The frames to expand so that the item with a key is visible, outermost first; null if the graph has no such item. */
+export function framesAround(graph: LayerGraph, key: string): readonly string[] | null {
+  const find = ({ items }: Level, around: readonly string[]): readonly string[] | null => {
+    for (const item of items) {
+      if (item.key === key) return around;
+      const found = item.inside && find(item.inside, [...around, item.toggle]);
+      if (found) return found;
+    }
+    return null;
+  };
+  return find(foldedLevel(graph, ALL_OPEN), []);
 }
 
 interface Container {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type DeepLink, decodeLink, EMPTY_LINK, encodeLink, isNewPlace, unreadParts } from './deep_link';
+import { type DeepLink, decodeLink, EMPTY_LINK, encodeLink, isNewPlace, namesView, unreadParts } from './deep_link';
 
 const FULL: DeepLink = {
   run: 'exp1-lr-0.3-1f',
@@ -92,12 +92,19 @@ test('parts that say nothing the page can read are named, and others are not', (
     'trace=zz',
     'foo=1',
     'visit=2147483648',
+    'sort=zz',
     'chart=zz',
     'log=2',
     'by=zz',
   ]);
   expect(unreadParts('')).toEqual([]);
   expect(unreadParts('#tensortap')).toEqual([]);
+});
+
+test('an unknown view selects none, an order of a table is read', () => {
+  expect(['view=nope', 'run=a&view=', 'place=train.py:3'].map(namesView)).toEqual([false, false, false]);
+  expect(['#view=table', 'run=a&view=stepper', '#open='].map(namesView)).toEqual([true, true, true]);
+  expect(unreadParts('#sort=-nan&rank=cosine')).toEqual([]);
 });
 
 test('a broken escape is taken literally', () => {

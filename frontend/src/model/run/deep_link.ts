@@ -2,7 +2,9 @@ import { isBetween, sameTrace, TRACE_KINDS, type Trace } from '../graph/trace';
 import { CARD_COLOURS, type CardColour } from '../layers/card_statistics';
 import { PARTS, type Part } from '../layers/parts';
 import { type DimMapping, mappingText, parseMapping, VALUE_MODES, type ValueMode } from '../value/dims';
+import { parseCompareSort } from '../wire/comparison';
 import type { SampleKind } from '../wire/events';
+import { parseSort, sortText } from './tensor_table';
 import { CHART_CHOICES, type ChartChoice, type ChartChoices, NO_CHART_CHOICES, readChartChoices } from './view_settings';
 
 /** Content of the address after `#`: enough to restore the page, here or elsewhere. Null fields are omitted. */
@@ -263,7 +265,10 @@ export function decodeLink(hash: string): DeepLink {
 
 /** Whether an address selects a view: by its name, or by a place on the graph of ops. If not, the user's last view is shown. */
 export function namesView(hash: string): boolean {
-  return /(?:^#?|&)(?:view|part|tensor|selected|open|unstacked|trace|color)=/.test(hash);
+  const parts = hash.replace(/^#/, '').split('&');
+  return parts.some(
+    (part) => /^(?:part|tensor|selected|open|unstacked|trace|color)=/.test(part) || VIEWS.some((view) => part === `view=${view}`),
+  );
 }
 
 /** The unreadable fields of an address hash, verbatim. */
@@ -272,6 +277,8 @@ export function unreadParts(hash: string): string[] {
   return parts.filter((part) => {
     const [key = '', value = ''] = part.split(/=(.*)/s);
     const natural = String(EMPTY_LINK[key as keyof DeepLink]) === value || /^(follow|enlarged)=0$/.test(part);
+    if (key === 'sort') return sortText(parseSort(value)) !== value;
+    if (key === 'rank') return parseCompareSort(value) !== value;
     return key !== '' && value !== '' && !natural && JSON.stringify(decodeLink(part)) === NOTHING_ASKED;
   });
 }

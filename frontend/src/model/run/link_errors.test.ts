@@ -44,11 +44,14 @@ test('a visit that the tensor does not have is named, with the current one', () 
 
 test('a scope that the graph does not have, and a colouring that there is not, are named', () => {
   const graph = makeGraph(['model/block_0/Relu', 'model/block_1/Relu']);
-  const lost = (selected: string | null, color: string | null) => missingInGraph({ selected, color }, graph);
+  const lost = (selected: string | null, color: string | null, layer: string | null = null) =>
+    missingInGraph({ selected, color, layer }, graph, (key) => key === 'model');
   expect([lost('model', 'size'), lost('model/block_0..block_1', 'statistic:mean'), lost(null, null)]).toEqual([null, null, null]);
   expect(lost('model/block', null)).toBe('The graph has no scope model/block.');
-  expect(lost('mod', 'zzz')).toBe('The graph has no scope mod. Unknown colouring “zzz”; using Health.');
-  expect(lost(null, 'statistic:zzz')).toBe('Unknown statistic “zzz”; using Max |x|.');
+  expect(lost(null, null, 'model')).toBeNull();
+  expect(lost(null, null, 'nope')).toBe('The graph has no layer nope; showing the whole model.');
+  expect(lost('mod', 'zzz')).toBe('The graph has no scope mod. Unknown colouring "zzz"; using Health.');
+  expect(lost(null, 'statistic:zzz')).toBe('Unknown statistic "zzz"; using Max |x|.');
 });
 
 test('nothing is said before the run and its steps are there', () => {
@@ -65,7 +68,8 @@ test('a run is called by its id, or by a name that is its alone', () => {
 });
 
 test('what of the address cannot be read is named, as far as it fits', () => {
-  expect(unreadText([])).toBeNull();
-  expect(unreadText(['step=abc'])).toBe('Ignored unknown URL parameter: step=abc');
-  expect(unreadText(['a=1', 'b=2', 'c=3', 'd=4'])).toBe('Ignored unknown URL parameters: a=1, b=2, c=3 and 1 more');
+  expect(unreadText([], 'Layers')).toBeNull();
+  expect(unreadText(['step=abc'], 'Layers')).toBe('Ignored unknown URL parameter: step=abc');
+  expect(unreadText(['view=wat'], 'Layers')).toBe('Ignored unknown URL parameter: view=wat. Showing Layers.');
+  expect(unreadText(['a=1', 'b=2', 'c=3', 'd=4'], 'Layers')).toBe('Ignored unknown URL parameters: a=1, b=2, c=3 and 1 more');
 });

@@ -17,19 +17,21 @@ export interface LinkRequest {
   tensor: string | null;
   visit: number | null;
   range: StepRange | null;
-  /** A scope, and the colouring of the graph. */
+  /** A scope, a card of the layer view, and the colouring of the graph. */
   selected: string | null;
+  layer: string | null;
   color: string | null;
   /** Unreadable parts of the address. */
   unread: readonly string[];
 }
 
-/** Reports unreadable parts of an address, as many as fit in a line. */
-export function unreadText(parts: readonly string[]): string | null {
+/** Reports unreadable parts of an address, as many as fit in a line, and the view shown in place of an unknown one. */
+export function unreadText(parts: readonly string[], shownView: string): string | null {
   if (parts.length === 0) return null;
   const more = parts.length > MOST_NAMED ? ` and ${parts.length - MOST_NAMED} more` : '';
   const named = parts.slice(0, MOST_NAMED).map((part) => (part.length > 40 ? `${part.slice(0, 39)}…` : part));
-  return `Ignored unknown URL ${parts.length > 1 ? 'parameters' : 'parameter'}: ${named.join(', ')}${more}`;
+  const shown = parts.some((part) => part.startsWith('view=')) ? `. Showing ${shownView}.` : '';
+  return `Ignored unknown URL ${parts.length > 1 ? 'parameters' : 'parameter'}: ${named.join(', ')}${more}${shown}`;
 }
 
 /** One line: which requested parts do not exist, and what is shown instead; null if all exist. */
@@ -71,15 +73,17 @@ export function missingVisit(
 
 /** The same for the current graph. */
 export function missingInGraph(
-  asked: Pick<LinkRequest, 'selected' | 'color'>,
+  asked: Pick<LinkRequest, 'selected' | 'layer' | 'color'>,
   graph: Pick<GraphData, 'paths' | 'nodeCount'>,
+  hasLayer: (key: string) => boolean,
 ): string | null {
   const lines: string[] = [];
+  if (asked.layer !== null && !hasLayer(asked.layer)) lines.push(`The graph has no layer ${asked.layer}; showing the whole model.`);
   if (asked.selected !== null && !hasScope(graph, asked.selected)) lines.push(`The graph has no scope ${asked.selected}.`);
   const [kind, statistic] = asked.color?.split(':') ?? [];
-  if (kind !== undefined && !COLOUR_KINDS.some((known) => known === kind)) lines.push(`Unknown colouring “${asked.color}”; using Health.`);
+  if (kind !== undefined && !COLOUR_KINDS.some((known) => known === kind)) lines.push(`Unknown colouring "${asked.color}"; using Health.`);
   else if (kind === 'statistic' && !NODE_STATISTICS.some((known) => known === statistic))
-    lines.push(`Unknown statistic “${statistic ?? ''}”; using Max |x|.`);
+    lines.push(`Unknown statistic "${statistic ?? ''}"; using Max |x|.`);
   return lines.length === 0 ? null : lines.join(' ');
 }
 

@@ -135,7 +135,7 @@ describe('search', () => {
 
   test.each([
     ['op:', /op: needs a value, e.g. op:MatMul/],
-    ['[', /No match for “\[”\. For a regex use/],
+    ['[', /No match for "\["\. For a regex use/],
     ['/conv[', /close the regular expression with a slash/],
     ['ops:matmul', /ops: is not one of op:/],
     ['op:nothing', /no op in this graph contains nothing/],

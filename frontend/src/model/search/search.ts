@@ -158,7 +158,7 @@ function whyNothing({ facts }: Search, term: Term): string | null {
     const field = /^(\w+):/.exec(term.text)?.[1];
     if (field) return `no name contains ${term.text}, and ${field}: is not one of ${QUERY_FIELDS.map((name) => `${name}:`).join(' ')}`;
     const isPattern = /[[\](){}*+?^$|\\]/.test(term.text);
-    return isPattern ? `No match for “${term.text}”. For a regex use /…/` : null;
+    return isPattern ? `No match for "${term.text}". For a regex use /…/` : null;
   }
   if (term.kind !== 'field') return null;
   const { field, text } = term;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { GraphEntry, WorkerEntry } from './answers';
-import { byRank, graphChoices, inSeveralLogdirs, runNames, workerName, worstFirst, writingState } from './names';
+import { byRank, graphChoices, inSeveralLogdirs, missingRunName, runNames, workerName, worstFirst, writingState } from './names';
 
 const RUNS = [
   { id: '1', name: 'cnn', logdir: 'may/logs' },
@@ -60,4 +60,9 @@ test('workers that lost data, or wrote less than others, come first; the rest by
     ({ rank, snapshots, dropped, damage: [] as string[] }) as unknown as WorkerEntry;
   const workers = [worker(2, 100), worker(0, 99), worker(3, 60), worker(1, 100, 4)];
   expect(worstFirst(workers).map(({ rank }) => rank)).toEqual([1, 3, 0, 2]);
+});
+
+test('a run that is gone has the name in its id', () => {
+  expect(missingRunName('cnn-slow-1a2b3c4d')).toBe('cnn-slow (not found)');
+  expect(missingRunName('cnn')).toBe('cnn (not found)');
 });

@@ -36,6 +36,11 @@ export function runNames(runs: readonly Named[]): ReadonlyMap<string, string> {
   return new Map(runs.map((run) => [run.id, nameOf(run)]));
 }
 
+/** A run that is gone, by the name in its id (`cnn-1a2b3c4d`); also an id that is only a name. */
+export function missingRunName(id: string): string {
+  return `${visible(id.replace(/-[0-9a-f]{8}$/, ''))} (not found)`;
+}
+
 /** Whether the runs are in several log directories. */
 export function inSeveralLogdirs(runs: readonly Pick<RunEntry, 'logdir'>[]): boolean {
   return new Set(runs.map((run) => run.logdir)).size > 1;

@@ -4,7 +4,7 @@ import { Lru } from '../../lib/lru';
 import { LatestRequest } from '../../lib/scheduling';
 import { type CardStatistics, cardStatistics, joinStatistics } from '../../model/layers/card_statistics';
 import type { LayerCard, LayerGraph, TensorPlace } from '../../model/layers/cards';
-import { type Folds, foldedLevel, type Item, type Level, NO_FOLDS, toggleFold } from '../../model/layers/folding';
+import { type ChosenFolds, foldedLevel, framesAround, type Item, type Level, NO_FOLDS, toggleFold } from '../../model/layers/folding';
 import type { GraphData } from '../../model/wire/graph';
 import type { NodeTrend } from '../../model/wire/node_trends';
 import type { StepHistograms } from '../../model/wire/step_histograms';
@@ -40,16 +40,24 @@ export const graphLayers = resource(
 );
 
 /** Items expanded or collapsed by the user, per graph. */
-const foldsOfGraphs = signal<ReadonlyMap<string, Folds>>(new Map());
+const foldsOfGraphs = signal<ReadonlyMap<string, ChosenFolds>>(new Map());
 
-export const folds = computed<Folds>(() => foldsOfGraphs.value.get(graphId.value ?? '') ?? NO_FOLDS);
+export const folds = computed<ChosenFolds>(() => foldsOfGraphs.value.get(graphId.value ?? '') ?? NO_FOLDS);
 
 export function toggleItem(key: string, isOpen: boolean): void {
   setFolds(toggleFold(folds.value, key, isOpen));
 }
 
-export function setFolds(next: Folds): void {
+export function setFolds(next: ChosenFolds): void {
   foldsOfGraphs.value = new Map(foldsOfGraphs.value).set(graphId.value ?? '', next);
+}
+
+/** Expands the frames around a layer that an address names; those of its repetitions stay grouped. */
+export function showLayer(key: string): void {
+  const found = graphLayers.data.value;
+  if (found === null || itemOf(key) !== null) return;
+  const frames = framesAround(found.layers, key);
+  if (frames !== null) setFolds({ ...folds.value, open: new Set([...folds.value.open, ...frames]) });
 }
 
 /** Visible cards: a collapsed block is one, a repeat is one. */

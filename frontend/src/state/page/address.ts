@@ -127,10 +127,10 @@ const chosen = computed<Place>(() => ({
   trace: choices.trace.value,
 }));
 
-/** The choices in an address; if it has no view, the user's last view of the model. */
+/** The choices in an address; if it has no view, that of its line of the program, or the user's last view of the model. */
 function readLink(hash: string): DeepLink {
   const link = decodeLink(hash);
-  if (!namesView(hash)) return { ...link, view: modelPicture.peek() };
+  if (!namesView(hash)) return { ...link, view: link.place === '' ? modelPicture.peek() : 'source' };
   // Scopes and nodes of any part are in the whole graph.
   const placed = link.open !== null || link.selected !== null || link.tensor !== null || link.trace !== null;
   return placed && link.part === null ? { ...link, part: 'all' } : link;
@@ -139,7 +139,8 @@ function readLink(hash: string): DeepLink {
 /** Applies an address. */
 function take(next: DeepLink, unread: readonly string[]): void {
   const { run, graph, worker, tensor, visit, range, selected, color } = next;
-  linkRequest.value = { run, graph, worker, tensor, visit, range, selected, color, step: next.follow ? null : next.step, unread };
+  const [step, layer] = [next.follow ? null : next.step, tensor === null && selected === null ? next.layer : null];
+  linkRequest.value = { run, graph, worker, tensor, visit, range, selected, layer, color, step, unread };
   apply(next);
 }
 

@@ -1,11 +1,15 @@
-import { computed, signal } from '@preact/signals';
+import { computed, effect, signal, untracked } from '@preact/signals';
+import { framesAround } from '../../model/layers/folding';
+import { VIEW_TITLES } from '../../model/run/deep_link';
 import { type LinkRequest, missingInGraph, missingInRun, missingVisit, unreadText } from '../../model/run/link_errors';
 import { graph } from '../graph/graph';
+import { graphLayers, showLayer } from '../graph/layers';
 import { snapshot, visits } from '../graph/node';
 import { graphId, runDetail } from '../runs';
 import { allSteps, step } from '../steps';
 import {
   chosenGraph,
+  chosenLayer,
   chosenRun,
   chosenScope,
   chosenStep,
@@ -20,12 +24,26 @@ import {
 /** The parts requested by the address; null once the message was dismissed. */
 export const linkRequest = signal<LinkRequest | null>(null);
 
+/** The layer, while its cards are those of the current graph. */
+const wantedLayer = computed<string | null>(() => {
+  const [wanted, found] = [linkRequest.value, graphLayers.data.value];
+  if (wanted === null || found === null || found.graph !== graph.data.value || found.graph.id !== graphId.value) return null;
+  return wanted.layer === chosenLayer.value ? wanted.layer : null;
+});
+
+effect(() => {
+  const layer = wantedLayer.value;
+  if (layer !== null) untracked(() => showLayer(layer));
+});
+
 /** Those that the current graph does not have. */
 const lostHere = computed<string | null>(() => {
-  const [wanted, shown] = [linkRequest.value, graph.data.value];
+  const [wanted, shown, found] = [linkRequest.value, graph.data.value, graphLayers.data.value];
   if (wanted === null || shown === null || shown.id !== graphId.value) return null;
   const selected = wanted.selected === chosenScope.value ? wanted.selected : null;
-  return missingInGraph({ selected, color: wanted.color === colour.value ? wanted.color : null }, shown);
+  const color = wanted.color === colour.value ? wanted.color : null;
+  const hasLayer = (key: string): boolean => found === null || framesAround(found.layers, key) !== null;
+  return missingInGraph({ selected, color, layer: wantedLayer.value }, shown, hasLayer);
 });
 
 /** The iteration, if the current tensor does not have it. */
@@ -39,7 +57,7 @@ const visitLost = computed<string | null>(() => {
 export const linkError = computed<string | null>(() => {
   const [wanted, run] = [linkRequest.value, runDetail.value];
   if (wanted === null) return null;
-  const unread = unreadText(wanted.unread);
+  const unread = unreadText(wanted.unread, VIEW_TITLES[view.value]);
   if (run === null || wanted.run !== chosenRun.value) return unread;
   const still = {
     graph: wanted.graph === chosenGraph.value ? wanted.graph : null,

@@ -14,7 +14,7 @@ import { historyView, panelOpen } from '../page/preferences';
 import { maximisePanel, panelMaximised } from '../page/ui';
 import { api } from '../provider';
 import { resource } from '../resource';
-import { graphId, namesOfRuns, runDetail, runId, runRevision, workerId } from '../runs';
+import { graphId, nameOfRun, runDetail, runId, runRevision, workerId } from '../runs';
 import { selectTensor } from '../selection';
 import { serverSteps, step, stepColumns, stepIndex } from '../steps';
 
@@ -55,7 +55,7 @@ export const comparedPins = computed<readonly Pin[]>(() =>
 );
 
 /** Their names, in the same order. */
-export const comparedLabels = computed(() => pinLabels(comparedPins.value, (run) => namesOfRuns.value.get(run) ?? run));
+export const comparedLabels = computed(() => pinLabels(comparedPins.value, nameOfRun));
 
 export const comparing = computed(() => pins.value.length > 0 && historyView.value !== 'one');
 
@@ -126,7 +126,7 @@ export const comparedHistories = computed<ComparedHistory[]>(() => {
   const found = (compared.data.value ?? []).filter((one) => one !== null);
   const labels = pinLabels(
     found.map(({ pin }) => pin),
-    (run) => namesOfRuns.value.get(run) ?? run,
+    nameOfRun,
   );
   return found.map(({ pin, history }, i) => ({
     tensor: history.tensor,
@@ -140,7 +140,7 @@ export const comparedHistories = computed<ComparedHistory[]>(() => {
 /** Names of pinned tensors without a snapshot in their graph. */
 export const missingPins = computed(() => {
   const found = new Set(comparedHistories.value.map(({ pin }) => pinText(pin)));
-  const labels = pinLabels(historyPins.value, (run) => namesOfRuns.value.get(run) ?? run);
+  const labels = pinLabels(historyPins.value, nameOfRun);
   if (compared.data.value === null) return [];
   return historyPins.value.flatMap((pin, i) => (found.has(pinText(pin)) ? [] : [pin.run === null ? pin.tensor : (labels[i] ?? '')]));
 });

@@ -81,6 +81,9 @@ export function applyValueLink(tensor: string | null, value: ValueMode | null, d
 /** The element found by "next NaN": views scroll to it and mark it. */
 export const focusedElement = signal<number[] | null>(null);
 
+/** The focused element, unless it is that of a tensor with other dimensions. */
+export const markedElement = computed(() => (focusedElement.value?.length === keptRow.value?.shape.length ? focusedElement.value : null));
+
 /** An element to scroll to when its tensor is shown. */
 const awaitedElement = signal<{ tensor: string; step: number; index: number[] } | null>(null);
 

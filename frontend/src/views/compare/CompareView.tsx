@@ -98,7 +98,7 @@ function Working() {
 
 function Lost({ called }: { called: string }) {
   return (
-    <Message title={`Run “${visible(called)}” not found`} testid="other-lost">
+    <Message title={`Run "${visible(called)}" not found`} testid="other-lost">
       <p>It may have been deleted, or the link is from another log directory. Choose run B above.</p>
     </Message>
   );

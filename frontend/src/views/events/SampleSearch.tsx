@@ -61,7 +61,7 @@ function Found({ total, rows }: NonNullable<typeof samplesFound.data.value>) {
     const what = sampleKind.value === 'files' ? 'file' : 'id';
     return (
       <p class="event-empty" role="status">
-        {sampleSearch.value === '' ? `The run has no sample ${what}s.` : `No sample ${what} contains “${sampleSearch.value}”.`}
+        {sampleSearch.value === '' ? `The run has no sample ${what}s.` : `No sample ${what} contains "${sampleSearch.value}".`}
       </p>
     );
   }

@@ -84,5 +84,5 @@ function atFirst(sources: readonly Source[]): Group[] {
 
 const inGraph = (text: string): Group => ({
   title: 'Search',
-  choices: [{ text: `Search the graph for “${text}”`, of: 'Search', key: '/', run: () => searchFor(text) }],
+  choices: [{ text: `Search the graph for "${text}"`, of: 'Search', key: '/', run: () => searchFor(text) }],
 });

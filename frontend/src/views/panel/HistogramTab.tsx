@@ -194,7 +194,7 @@ function note(data: Histograms): string {
   if (histogramMode.value === 'step') return `${approximate}Outline: the first step.`;
   if (histogramMode.value === 'overlay') return approximate;
   const missing = step.value !== null && !data.rows.some((row) => row.step === step.value);
-  const thinned = missing ? `Step ${step.value} is not in the ${data.rows.length} sampled steps. Switch to “This step”. ` : '';
+  const thinned = missing ? `Step ${step.value} is not in the ${data.rows.length} sampled steps. Switch to "This step". ` : '';
   return `${approximate}${thinned}Each row is normalized to its peak (exact zeros excluded). NaN/Inf not shown.`;
 }
 

@@ -1,4 +1,5 @@
-import { useState } from 'preact/hooks';
+import { signal } from '@preact/signals';
+import { useEffect, useState } from 'preact/hooks';
 import { visible } from '../../lib/text/visible_text';
 import { shownStory } from '../../state/story';
 import { IconButton } from '../kit/Button';
@@ -33,6 +34,46 @@ export function StoryBanner() {
   );
 }
 
+/** Name of the file that was dropped on a page with a server, which cannot open it. */
+const dropped = signal<string | null>(null);
+
+/** Says how to open a dropped file; the static viewer, which has no server, opens it itself (viewer.tsx). */
+export function DroppedFile() {
+  useEffect(() => {
+    const onDrag = (event: DragEvent) => {
+      if (shownStory.peek() !== null || !event.dataTransfer?.types.includes('Files')) return;
+      event.preventDefault(); // else the browser leaves the page for the file
+      if (event.type === 'drop') dropped.value = event.dataTransfer.files[0]?.name ?? null;
+    };
+    for (const type of ['dragover', 'drop'] as const) document.addEventListener(type, onDrag);
+    return () => {
+      for (const type of ['dragover', 'drop'] as const) document.removeEventListener(type, onDrag);
+    };
+  }, []);
+  if (dropped.value === null) return <div />;
+  return (
+    <div class="reading" role="alert" data-testid="dropped">
+      <span>
+        {visible(dropped.value)} was not opened: this page shows the runs of its server. Open it with{' '}
+        <code>tensortap serve {visible(dropped.value)}</code>, or save the{' '}
+        <a href="viewer.html" download="tensortap-viewer.html">
+          static viewer
+        </a>
+        , open that, and drop the file there.
+      </span>
+      <span class="grow" />
+      <IconButton
+        small
+        icon="close"
+        label="Dismiss"
+        onClick={() => {
+          dropped.value = null;
+        }}
+      />
+    </div>
+  );
+}
+
 interface OpenFileProps {
   /** Error of the last file; empty for none. */
   error: string;
@@ -45,7 +86,7 @@ export function OpenFile({ error, onFile }: OpenFileProps) {
     <main class="open-file">
       <Message title="Drop a .tap.zip or a story here" testid="open-file">
         <p>
-          It stays on this computer. The viewer shows the views stored in it by “tensortap export RUN --viewer --out run.tap.zip” or by the
+          It stays on this computer. The viewer shows the views stored in it by "tensortap export RUN --viewer --out run.tap.zip" or by the
           page's Share menu.
         </p>
         <input

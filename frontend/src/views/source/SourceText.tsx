@@ -44,6 +44,11 @@ export function SourceText() {
           files at the next run.
         </p>
       )}
+      {text !== null && (place.value.line ?? 0) > lines.length && (
+        <p class="source-hint" role="status" data-testid="no-line">
+          The file has no line {place.value.line}; it has {counted(lines.length, 'line')}.
+        </p>
+      )}
       {(text !== null || embedded === false) &&
         parts.map((part, i) => (
           <Part

@@ -1,5 +1,5 @@
 import { signal, useSignal } from '@preact/signals';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { formatCount } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
 import { scrollScale, virtualWindow } from '../../lib/virtual_scroll';
@@ -62,8 +62,12 @@ export function TensorGrid({ list }: GridProps) {
   useThrottled(load, [list, seen.first, seen.last, list.arrived.value]);
   useFineWheel(ref, height, list.total);
   const { go, onKey } = useSelectedRow(list, { ref, height });
-  const selectedAt = rows.findIndex((row) => row !== null && isSelected(row));
   const firstInView = Math.ceil((top.value * scrollScale(height - ROW, ROW, list.total)) / ROW);
+  useKeysFromPage((event) => {
+    ref.current?.querySelector('table')?.focus();
+    onKey(event, firstInView);
+  });
+  const selectedAt = rows.findIndex((row) => row !== null && isSelected(row));
   if (list.error.value) return <Failure error={list.error.value} retry={() => list.retry()} />;
   return (
     <div
@@ -168,6 +172,20 @@ function Row({ row, index, columns, go }: RowProps) {
       ))}
     </tr>
   );
+}
+
+/** Up and down enter the rows if nothing has the focus, and from the field that filters them by name. */
+function useKeysFromPage(enter: (event: KeyboardEvent) => void): void {
+  const latest = useRef(enter);
+  latest.current = enter;
+  useEffect(() => {
+    const listener = (event: KeyboardEvent) => {
+      const isFrom = event.target === document.body || (event.target as Element).matches('.table-search');
+      if (isFrom && /^Arrow(Up|Down)$/.test(event.key)) latest.current(event);
+    };
+    document.addEventListener('keydown', listener);
+    return () => document.removeEventListener('keydown', listener);
+  }, []);
 }
 
 /** If a pixel of scrolling is many rows, the wheel still moves three rows at a time. */

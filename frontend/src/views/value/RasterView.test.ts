@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fitPicture, zoomAt } from './RasterView';
+import { fitPicture, markedText, zoomAt } from './RasterView';
 
 test('a picture is centred with square pixels', () => {
   const view = fitPicture(100, 50, 424, 424);
@@ -21,4 +21,12 @@ test('zooming keeps the point under the pointer', () => {
   const after = zoomAt(before, 200, 100, 2);
   expect((200 - after.x) / after.scaleX).toBeCloseTo((200 - before.x) / before.scaleX);
   expect((100 - after.y) / after.scaleY).toBeCloseTo((100 - before.y) / before.scaleY);
+});
+
+test('the marked element is described; one that is skipped or in another slice is named', () => {
+  const raster = { pick: (x: number, y: number) => ({ index: [0, 2 * y, 2 * x] as (number | ':')[], offsets: [x] }) };
+  const text = (marked: number[], mark: [number, number] | null) => markedText(raster, marked, mark, ({ index }) => `at ${index}`);
+  expect(text([0, 4, 2], [1, 2])).toBe('at 0,4,2');
+  expect(text([0, 5, 2], [1, 2])).toBe('[0, 5, 2] is not drawn here. Table shows it.');
+  expect(text([1, 4, 2], null)).toBe('[1, 4, 2] is not drawn here. Table shows it.');
 });

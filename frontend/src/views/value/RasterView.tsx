@@ -41,6 +41,11 @@ export function RasterView({ raster, label, describe, saveAs, marked }: RasterVi
           testid="download-png"
         />
       </div>
+      {marked && (
+        <p class="raster-marked num" role="status" data-testid="marked">
+          {markedText(raster, marked, mark, describe)}
+        </p>
+      )}
       {hover && (
         <div class="tooltip num" style={{ left: `${left}px`, top: `${hover.y + 14}px` }}>
           {hover.text}
@@ -48,6 +53,18 @@ export function RasterView({ raster, label, describe, saveAs, marked }: RasterVi
       )}
     </div>
   );
+}
+
+/** The marked element as under the pointer, or why it is not drawn. */
+export function markedText(
+  raster: Pick<Raster, 'pick'>,
+  marked: readonly number[],
+  mark: readonly [number, number] | null,
+  describe: (picked: Picked) => string,
+): string {
+  const found = mark && raster.pick(...mark);
+  const isDrawn = found?.index.every((place, dim) => place === ':' || place === marked[dim]);
+  return found && isDrawn ? describe(found) : `[${marked.join(', ')}] is not drawn here. Table shows it.`;
 }
 
 interface Hover {

@@ -3,7 +3,7 @@ import { textAt } from '../../model/value/elements';
 import { type Picked, planeRaster } from '../../model/value/raster';
 import type { Slice } from '../../model/value/slice';
 import type { Snapshot } from '../../model/wire/answers';
-import { focusedElement, valueFile } from '../../state/tensors/value';
+import { markedElement, valueFile } from '../../state/tensors/value';
 import { ColourBar } from './ColourBar';
 import { RasterView } from './RasterView';
 import { paintFor } from './value_colours';
@@ -19,7 +19,7 @@ export function ValueHeatmap({ data, row }: { data: Slice; row: Snapshot }) {
         label={`Heatmap of ${row.tensor}`}
         saveAs={valueFile(row, data.request.mapping)}
         describe={describe(data, row)}
-        marked={focusedElement.value}
+        marked={markedElement.value}
       />
       <ColourBar paint={paint} dtype={row.dtype}>
         <Thinned stride={data.stride} />

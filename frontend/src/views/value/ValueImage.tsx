@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { gridRaster, planeRaster } from '../../model/value/raster';
 import { type Slice, tilesLeftOut } from '../../model/value/slice';
 import type { Snapshot } from '../../model/wire/answers';
-import { focusedElement, valueFile } from '../../state/tensors/value';
+import { markedElement, valueFile } from '../../state/tensors/value';
 import { Switch } from '../kit/Button';
 import { ColourBar } from './ColourBar';
 import { RasterView } from './RasterView';
@@ -28,7 +28,7 @@ export function ValueImage({ data, row }: { data: Slice; row: Snapshot }) {
         label={`Image of ${row.tensor}`}
         saveAs={valueFile(row, data.request.mapping)}
         describe={describe(data, row)}
-        marked={focusedElement.value}
+        marked={markedElement.value}
       />
       <ColourBar paint={paint} dtype={row.dtype}>
         {hidden > 0 && <span class="chip">{hidden} more tiles</span>}

@@ -1,6 +1,6 @@
 /** Going to nodes of the graph: hits of a search, nodes of a trace, nodes with NaN or Inf. */
 
-import { effect, signal } from '@preact/signals';
+import { batch, effect, signal } from '@preact/signals';
 import { nextBadNode } from '../../../model/graph/bad_nodes';
 import { rowOf } from '../../../model/wire/graph';
 import { choosePart, part } from '../../../state/graph/parts';
@@ -9,6 +9,7 @@ import { maximisePanel } from '../../../state/page/ui';
 import { chainRows, showChain } from '../../../state/problems/findings';
 import { runFacts } from '../../../state/problems/problems';
 import { graphId } from '../../../state/runs';
+import { selectScope } from '../../../state/selection';
 import { entityNamed } from './entity_names';
 import type { GraphView } from './graph_view';
 
@@ -41,13 +42,17 @@ export function searchFor(text: string): void {
 
 /** Shows and selects a scope on the graph, from any view. */
 export function goToScope(path: string): void {
-  withGraph((model) => {
-    if (revealScope(model, path) || part.value === 'all') return;
-    // It is in another part of the step.
-    choosePart('all');
-    const stop = effect(() => {
-      model.layouts.value;
-      if (revealScope(model, path)) queueMicrotask(() => stop());
+  // View and selection change together: "back" leads to the view before both.
+  batch(() => {
+    selectScope(path);
+    withGraph((model) => {
+      if (revealScope(model, path) || part.value === 'all') return;
+      // It is in another part of the step.
+      choosePart('all');
+      const stop = effect(() => {
+        model.layouts.value;
+        if (revealScope(model, path)) queueMicrotask(() => stop());
+      });
     });
   });
 }
