@@ -66,22 +66,21 @@ def questions(tensors: int, steps: int, seed: int) -> dict[str, Callable[[], str
 
 def ask(folder: Path, tensors: int, steps: int, calls: int) -> Measured:
     """Opens the log directory and asks its API; milliseconds at the median and at the 99th of 100 calls."""
-    from tensortap.server.app import create_app
+    from tensortap.server.serve import Server
     from tensortap.system.pandas_guard import hide_pandas
 
     hide_pandas()  # as `tensortap serve` does
-    app = create_app(folder)
-    client = app.test_client()
-    log = app.extensions["tensortap"].log
-    found = opened(log.refresh)
+    server = Server([folder], port=0, use_token=False, own_process=True)
+    client, at = server.app.test_client(), server.url.rstrip("/")
+    found = opened(server.app.extensions["tensortap"].log.refresh)
     start = time.perf_counter()
-    overview = client.get("/api/runs").get_json()["runs"][0]
+    overview = client.get(f"{at}/api/runs").get_json()["runs"][0]
     found["first page, ms"] = (time.perf_counter() - start) * 1e3
     times: dict[str, list[float]] = {}
     cpu: dict[str, list[float]] = {}  # what a query takes itself, whatever else the machine does
     for name, address in questions(tensors, steps, 0).items():
         for _ in range(calls):
-            url = f"/api/runs/{overview['id']}{address()}"
+            url = f"{at}/api/runs/{overview['id']}{address()}"
             begun, used = time.perf_counter(), time.process_time()
             answer = client.get(url)
             cpu.setdefault(name, []).append((time.process_time() - used) * 1e3)
