@@ -218,6 +218,20 @@ def test_names_are_harmless_in_reports(tmp_path: Path) -> None:
     assert comparison_csv(found).splitlines()[1].startswith("\"'=cmd")
 
 
+def test_runs_without_a_graph_say_how_to_get_one(tmp_path: Path) -> None:
+    sides = []
+    for run in ("a", "b"):
+        with DumpWriter(tmp_path / run, run=run) as writer:
+            writer.log("hidden:0", np.full(4, len(sides), np.float32), step=0)
+        log = LogIndex(tmp_path / run)
+        log.refresh()
+        sides.append(Side(log.runs[0]))
+    first = compare(*sides).first
+    assert first is not None
+    assert first.text.startswith("It was stored without a graph, so its inputs are unknown")
+    assert "pass graph=writer.graph(…)" in first.text
+
+
 def test_two_workers_of_one_run(tmp_path: Path) -> None:
     nodes, values = chain("s")
     write(tmp_path, "parallel", nodes, values)

@@ -24,7 +24,8 @@ ELSEWHERE = (
     "LabelInInput",
     "HighDropout",
     "UnusedLayer",
-)  # test_intent.py
+    "ShrinkingWeights",
+)  # test_intent.py, test_advice.py
 HEALTHY = (
     *("healthy_cnn", "healthy_transformer", "healthy_lstm", "healthy_autoencoder", "healthy_mixture"),
     "healthy_layers",

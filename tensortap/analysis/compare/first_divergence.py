@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 from tensortap.core.dtypes import is_floating
 from tensortap.core.text import number_beside, number_text
+from tensortap.index.catalog.tensor_table import NO_GRAPH
 from tensortap.index.query.node_detail import FrameDetail, source_line
 from tensortap.index.run_index import RunIndex
 
@@ -126,6 +127,12 @@ _FROM_CALL = (
 )
 
 
+_WITHOUT_GRAPH = (
+    "It was stored without a graph, so its inputs are unknown, and another tensor may have diverged before "
+    "it. A Tap stores the graph; with DumpWriter, pass graph=writer.graph(…)."
+)
+
+
 def _text(
     first: TensorDifference,
     kind: str,
@@ -224,7 +231,9 @@ def _computed(
         return f"{agree}; the difference may start upstream: also capture {named}."
     if not math.isfinite(first.before):
         return "Its inputs already differ."
-    return "The graph does not show its inputs."
+    if first.graph == NO_GRAPH:
+        return _WITHOUT_GRAPH
+    return "The graph lists no inputs of this node."
 
 
 def _shown(flow: Flow, first: TensorDifference) -> str:

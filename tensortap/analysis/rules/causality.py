@@ -42,6 +42,7 @@ _LEADS_TO: Mapping[str, tuple[str, ...]] = {
     ),
     "InputNotNormalized": (_ORIGINS, "DeadRelu", "SaturatedActivation", "LossNotDecreasing", "LargeLoss"),
     "PoorWeightInit": ("SaturatedActivation", "ExplodingGradient", "VanishingGradient"),
+    "ShrinkingWeights": (*_OF_TRAINING, "AllZero"),
     "AbsorbedUpdate": ("UnchangedTensor", "LossNotDecreasing"),
     "AllZero": ("DeadRelu", "DeadGradient", "LossNotDecreasing"),
     "ExplodingGradient": (

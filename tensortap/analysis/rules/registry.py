@@ -14,7 +14,13 @@ from .builtin.inputs import class_imbalance, input_not_normalized, label_in_inpu
 from .builtin.loss_inputs import loss_input_mismatch, negated_loss, target_out_of_range
 from .builtin.losses import large_loss, learning_rate, loss_not_decreasing, overfit
 from .builtin.numerics import exploding_tensor, float16_overflow, subnormals
-from .builtin.weights import all_zero, large_weights, unchanged_tensor, weight_update_ratio
+from .builtin.weights import (
+    all_zero,
+    large_weights,
+    shrinking_weights,
+    unchanged_tensor,
+    weight_update_ratio,
+)
 from .builtin.workers import missing_worker, replica_drift, slow_worker
 from .rule import Rule
 
@@ -48,6 +54,7 @@ BUILT_IN: tuple[Rule, ...] = (
     unchanged_tensor,
     all_zero,
     large_weights,
+    shrinking_weights,
     loss_not_decreasing,
     large_loss,
     overfit,

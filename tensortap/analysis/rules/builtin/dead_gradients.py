@@ -190,9 +190,9 @@ def absorbed_update(view: RunView, limits: Limits) -> Iterable[Hit]:
     for entry, tensor in _entries(view):
         if entry.absorbed is not None and entry.absorbed_at and entry.absorbed > limits["share"]:
             weight = weights.get((entry.graph, entry.variable))
-            dtype = f" in {_dtype(view, weight)}" if weight else ""
+            dtype = _dtype(view, weight) if weight else ""
             text = f"{entry.absorbed:.0%} of the updates of {entry.variable} have no effect"
-            text += f": w + update == w{dtype}."
+            text += f": w + update == w{f' in {dtype}' if dtype else ''}."
             first, last = entry.absorbed_at[0], entry.absorbed_at[-1]
             evidence = [Evidence(last, "share of absorbed updates", entry.absorbed, limits["share"])]
             at = (first, last, len(entry.absorbed_at), entry.absorbed_steps)
@@ -201,7 +201,11 @@ def absorbed_update(view: RunView, limits: Limits) -> Iterable[Hit]:
             kept = "pairs of steps with stored values"
             if entry.absorbed_steps < entry.absorbed_of:
                 kept += f", sampled evenly from {entry.absorbed_of:,}"
-            yield Hit(tensor.code, text, evidence, *at, severity=severity, looked_at=kept)
+            advice = _TINY if dtype in ("float32", "float64") else ""
+            yield Hit(tensor.code, text, evidence, *at, severity=severity, looked_at=kept, help=advice)
+
+
+_TINY = "Raise the learning rate, or the limit of clipnorm or clipvalue: such updates are far too small."
 
 
 def _dtype(view: RunView, tensor: TensorRole) -> str:

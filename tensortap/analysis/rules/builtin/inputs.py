@@ -16,6 +16,7 @@ from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import SnapshotRows, distinct, stored_values
 from ..finding import Evidence, Hit, Severity
+from ..reinforcement import is_reward, trains_a_policy
 from ..rule import Limits, rule
 
 _LOOKED_INTO = 50  # batches of labels that are counted
@@ -179,10 +180,14 @@ def _count_classes(view: RunView, rows: SnapshotRows) -> tuple[Array, Array]:
     next_look="Compare this column of the input with the labels.",
 )
 def label_in_input(view: RunView, limits: Limits) -> Iterable[Hit]:
+    """Not of rewards and actions: a reward may be a column of the state, an action follows from it."""
+    if trains_a_policy(view):
+        return
     for graph in sorted({tensor.graph for tensor in view.of_kind("gradient")}):
         fed = [tensor for tensor in view.of_kind("input") if tensor.graph == graph]
         features = [tensor for tensor in fed if feeds_layer(view, tensor)]
-        labels = [tensor for tensor in fed if tensor not in features]
+        roles = view.roles(graph)
+        labels = [tensor for tensor in fed if tensor not in features and not is_reward(roles, tensor)]
         for feature in features:
             for label in labels:
                 yield from _leaked(view, feature, label, limits)
@@ -203,7 +208,9 @@ def _leaked(view: RunView, feature: TensorRole, label: TensorRole, limits: Limit
         classes = np.concatenate([classes, (classes == kinds).astype(np.float64)], axis=1)
     if classes.shape[1] > _MOST_SHOWN or values.shape[1] > _MOST_CLASSES:
         return
-    strength = np.abs(_correlation(values, classes)).max(axis=1)
+    often = _most_frequent(classes) <= len(classes) - _FEWEST_OTHERS
+    found = np.abs(_correlation(values, classes)) * often
+    strength = found.max(axis=1)
     column = int(np.argmax(strength))
     if strength[column] >= limits["correlation"]:
         text = (
@@ -215,6 +222,12 @@ def _leaked(view: RunView, feature: TensorRole, label: TensorRole, limits: Limit
 
 
 _MOST_SHOWN = 100  # classes; each is compared with each feature
+_FEWEST_OTHERS = 10  # samples with another label than the most frequent one: fewer may agree by chance
+
+
+def _most_frequent(classes: Array) -> Array:
+    """How often the most frequent number of each column occurs."""
+    return np.array([np.unique(column, return_counts=True)[1].max() for column in classes.T])
 
 
 def _is_one_hot(classes: Array) -> bool:

@@ -12,6 +12,7 @@ from tensortap.core.text import number_text
 from ...model_graph.op_types import constant_number, ops
 from ...model_graph.roles import Roles, Slot
 from ...run_view.run_view import RunView
+from ...run_view.snapshot_rows import SnapshotRows, stored_values
 from ..finding import Evidence, Hit
 from ..forward_sources import (
     CROSS_ENTROPIES,
@@ -35,6 +36,8 @@ _RANGES = {
     "Softmax": (0.0, 1.0),
     "Tanh": (-1.0, 1.0),
 }
+_MOST_CLASSES = 1000
+_LOOKED_INTO = 10  # stored targets
 _MAX_NODES = 2000  # nodes that are followed from one cross-entropy
 
 
@@ -167,7 +170,26 @@ def target_out_of_range(view: RunView, limits: Limits) -> Iterable[Hit]:
                     evidence = Evidence(
                         int(rows.step[beyond][0]), "furthest target", end, bounds[low >= bounds[0]]
                     )
-                    yield Hit.at(np.unique(rows.step[beyond]), len(rows.steps), tensor, text, evidence)
+                    hit = Hit.at(np.unique(rows.step[beyond]), len(rows.steps), tensor, text, evidence)
+                    yield replace(hit, help=_CLASSES) if _may_be_classes(view, rows) else hit
+
+
+_CLASSES = (
+    "The targets are whole numbers. If they name classes, use SparseCategoricalCrossentropy, or one-hot "
+    "targets (keras.utils.to_categorical) with this loss; otherwise remove the activation of the last layer."
+)
+
+
+def _may_be_classes(view: RunView, rows: SnapshotRows) -> bool:
+    """Whether targets are few whole numbers from 0, by their dtype or their stored values."""
+    codes, names = view.dtypes(rows)
+    low, high = np.nanmin(rows["min"]), np.nanmax(rows["max"])
+    if low < 0 or high > _MOST_CLASSES or low % 1 or high % 1:
+        return False
+    if all(names[code].lstrip("u").startswith("int") for code in set(codes.tolist())):
+        return True
+    found = [value for _, value in stored_values(view.run, rows.rows[rows.kept][:_LOOKED_INTO])]
+    return bool(found) and all(bool(np.all(value % 1 == 0)) for value in found)
 
 
 @rule(

@@ -19,6 +19,7 @@ from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import SnapshotRows
 from ..finding import Evidence, Hit, Severity
 from ..forward_sources import CROSS_ENTROPIES, SIGMOID_LOSS, forward_rows, shape_of
+from ..reinforcement import has_moving_targets, is_policy_gradient
 from ..rule import MOSTLY, Limits, incremental_hits, rule
 
 _REPLICA = re.compile(r"(^|(?<=/))replica_\d+/")
@@ -74,9 +75,17 @@ def _compete(one: Roles, other: Roles) -> bool:
 
 
 def _error(*parts: Array) -> float:
-    """Standard error of the difference of medians of independent normal numbers: sqrt(pi / 2) times that of
-    their means."""
-    return float(np.sqrt(np.pi / 2 * sum(part.var(ddof=1) / len(part) for part in parts)))
+    """Standard error of the difference of medians of normal numbers: sqrt(pi / 2) times that of their means.
+    Numbers that correlate with the next count as fewer, (1 - r) / (1 + r) (Bayley & Hammersley 1946)."""
+    return float(np.sqrt(np.pi / 2 * sum(part.var(ddof=1) / (len(part) * _share(part)) for part in parts)))
+
+
+def _share(part: Array) -> float:
+    """The share of numbers that are independent, by the correlation of each with the next."""
+    off = part - part.mean()
+    square = float(np.sum(off**2))
+    correlation = float(np.sum(off[1:] * off[:-1])) / square if square > 0 else 0.0
+    return (1 - correlation) / (1 + correlation) if correlation > 0 else 1.0
 
 
 def _by_step(rows: SnapshotRows) -> tuple[Array, Array]:
@@ -126,10 +135,11 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
         if fell and not classes:
             continue
         # One that explodes scatters more than it grows, by orders of magnitude.
-        # One of both signs, as the objective of a policy is, has no size to compare with.
-        signed = loss.min() < 0 < loss.max()
-        grew = jumped or end - begin > (scatter if signed else min(scatter, abs(begin)))
-        how = "grew" if grew else "fell little" if fell else "stayed"
+        apart = np.quantile(loss[-third:], 0.25) > np.quantile(loss[:third], 0.75)
+        grew = jumped or (apart and end - begin > min(scatter, abs(begin)))
+        # The noise may hide a decrease.
+        hidden = end - begin < scatter and fallen + scatter / abs(begin or 1.0) > limits["most_percent"] / 100
+        how = "grew" if grew else "fell little" if fell else "stayed within its noise" if hidden else "stayed"
         how = f"grew from {number_text(loss[0])} at the first step" if jumped else how
         rivals = _has_rivals(view, tensor)
         which = f"The loss {tensor.name}" if rivals else "The loss"
@@ -147,13 +157,20 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
             text = f"{text} The decrease is smaller than the noise."
             wanted = min(scatter / abs(begin), limits["most_percent"] / 100) if begin else wanted
         severity: Severity | None = None if grew or _clear(loss, third) else "low"
-        if not grew and (len(steps) < _MIN_LOSSES or scattered or fell):
+        exploded = jumped and loss[-third:].min() > _EXPLODED * loss[0]
+        if not exploded and (len(steps) < _MIN_LOSSES or scattered or fell or (hidden and not grew)):
             severity = severity or "medium"
+        roles = view.roles(tensor.graph)
         if rivals:
             severity = "low"
-        elif _is_policy_gradient(view.roles(tensor.graph)):
+        elif is_policy_gradient(view, roles):
             severity = "low"
             text = f"{text} The loss of a policy gradient need not decrease: watch the reward."
+        elif has_moving_targets(view, roles):
+            severity = severity or "medium"
+            text = (
+                f"{text} A network computes its targets, so they change, too: watch the reward or a metric."
+            )
         yield Hit.at(
             *(steps, len(steps), tensor, text),
             Evidence(int(steps[-1]), "relative decrease", fallen, wanted),
@@ -161,15 +178,6 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
             Evidence(int(steps[-1]), "median of the last third", end),
             severity=severity,
         )
-
-
-def _is_policy_gradient(roles: Roles) -> bool:
-    """Whether the forward pass multiplies by a tensor behind `tf.stop_gradient`, as an advantage is."""
-    return any(
-        roles.graph.op_type[row] == "Mul"
-        for stopped in forward_rows(roles, "StopGradient".__eq__)
-        for row in roles.consumers(stopped)
-    )
 
 
 _GUESS = 0.97  # of ln(classes): a cross-entropy from there on is not below that of guessing
@@ -314,7 +322,9 @@ def learning_rate(view: RunView, limits: Limits) -> Iterable[Hit]:
             tensor, value = view.tensors[hit.tensor], hit.evidence[0].value
             if low:
                 constant = hit.steps == hit.of >= _FEWEST and np.all(view.rows([tensor])["max"] == value)
-                yield replace(hit, explains=_BY_REST, severity="high" if constant else None)
+                mostly = hit.of >= _MIN_LOSSES and hit.steps >= _MOSTLY_TINY * hit.of
+                severity: Severity | None = "high" if constant or mostly else None
+                yield replace(hit, explains=_BY_REST, severity=severity)
             elif explodes(view, tensor.graph):
                 yield replace(hit, explains=(*_BY_STEPS, "ExplodingTensor"))
             else:
@@ -336,6 +346,7 @@ def explodes(view: RunView, graph: str) -> bool:
 
 
 _FEWEST = 3  # steps with the same learning rate
+_MOSTLY_TINY = 0.75  # of the steps: a warm-up is over before, and a decay ends there
 _LEFT = 1e-6  # of the largest loss: then small gradients are expected
 
 

@@ -1,4 +1,4 @@
-"""Rules about weights: updates, size, and tensors that do not change or are zero."""
+"""Rules about weights: updates, size, and tensors that do not change, shrink or are zero."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.core.text import number_text
 
-from ...model_graph.roles import TensorRole
+from ...model_graph.roles import TensorRole, updates_of
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import stored_values
 from ...run_view.trained_variables import (
@@ -111,8 +111,9 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
         evidence = [Evidence(same.last, "l2", same.l2)]
         hit = Hit(tensor.code, text, evidence, same.first, same.last, same.steps, steps, severity)
         hit = replace(hit, unless=("DeadGradient",) if zero else ("AbsorbedUpdate", "VanishingGradient"))
+        hit = replace(hit, help=_ADVICE.get(why, ""))
         if why == _OMITTED:
-            hit = replace(hit, help=_FORGOTTEN, next_look=_ASKING, explains=("LossNotDecreasing",))
+            hit = replace(hit, next_look=_ASKING, explains=("LossNotDecreasing",))
         elif why.startswith(_FROZEN_RANDOM):
             hit = replace(hit, help=_NOT_LOADED, explains=("LossNotDecreasing",))
         yield hit
@@ -128,10 +129,13 @@ def _is_frozen_statistic(tensor: TensorRole, trained: Collection[tuple[str, str]
 
 _OMITTED = f"and {WHY_OMITTED}"
 _NOT_AVERAGED = "although its layer is trained: call the model with training=True"
+_KEPT_AVERAGE = "although each step sets it: check momentum (1.0 keeps the initial value)"
+_AVERAGE = "Batch normalization uses it at inference: with its initial value, results are wrong there."
 _FORGOTTEN = (
     "Add it to the variables passed to tape.gradient and to the optimizer. If it should not be "
     "trained, set trainable=False or compute it outside the tape."
 )
+_ADVICE = {_NOT_AVERAGED: _AVERAGE, _KEPT_AVERAGE: _AVERAGE, _OMITTED: _FORGOTTEN}
 _FROZEN_RANDOM = "and frozen (trainable=False) at random values from"
 _NOT_LOADED = (
     "To train it, set trainable=True before compile(). If it is pretrained, load its weights: "
@@ -149,7 +153,8 @@ def _at_rest(
             return "low", "because its gradient is exactly 0"
         return "high" if tensor.is_kernel else "medium", "although it has a gradient"
     if tensor.is_statistic:
-        return "high", _NOT_AVERAGED
+        is_set = bool(updates_of(view.roles(tensor.graph), tensor.row))
+        return "high", _KEPT_AVERAGE if is_set else _NOT_AVERAGED
     if is_omitted_from_gradients(view, tensor):
         return "high" if tensor.is_kernel else "medium", _OMITTED
     if view.roles(tensor.graph).trainable.get(tensor.variable) is False:
@@ -272,3 +277,32 @@ def large_weights(view: RunView, limits: Limits) -> Iterable[Hit]:
         share=MOSTLY / 5,
         text=lambda t, value: f"{t.variable or t.name} reaches {number_text(value)}.",
     )
+
+
+@rule(
+    "ShrinkingWeights",
+    "kernels that shrink to a fraction of their first norm",
+    thresholds={"share": 0.15, "steps": 10},
+    severity="high",
+    source="tensortap: the median norm over the last third of the steps",
+    help="Lower weight_decay of the optimizer, or the factor of the layer's kernel_regularizer.",
+    next_look="Check the history of its norm.",
+)
+def shrinking_weights(view: RunView, limits: Limits) -> Iterable[Hit]:
+    trained = {(tensor.graph, tensor.variable) for tensor in trained_gradients(view)}
+    for tensor in layer_weights(view):
+        if not tensor.is_kernel or (tensor.graph, tensor.variable) not in trained:
+            continue
+        rows = view.rows([tensor])
+        norm = rows["l2"]
+        if len(rows.steps) < limits["steps"] or not np.isfinite(norm).all() or norm[0] == 0:
+            continue
+        share = float(np.median(norm[-(len(norm) // 3) :]) / norm[0])
+        if share < limits["share"]:
+            small = norm < limits["share"] * norm[0]
+            text = (
+                f"The norm of {tensor.variable or tensor.name} falls from {number_text(norm[0])} to "
+                f"{number_text(norm[-1])}: something other than the data pulls it to 0."
+            )
+            evidence = Evidence(int(rows.step[-1]), "norm/first norm", share, limits["share"])
+            yield Hit.at(np.unique(rows.step[small]), len(rows.steps), tensor, text, evidence)
