@@ -1,4 +1,4 @@
-"""Thirty programs with one common mistake each, and the same without it.
+"""Programs with one common mistake each, and the same without it.
 
 Each trains a small model as Keras' and TensorFlow's examples do. Lines that hold the mistake end in `# bug`.
 """
@@ -34,6 +34,10 @@ class Bug:
     @property
     def name(self) -> str:
         return self.program.__name__
+
+    @property
+    def file(self) -> str:
+        return inspect.getfile(self.program)
 
     @property
     def lines(self) -> set[int]:

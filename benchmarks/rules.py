@@ -1,4 +1,4 @@
-"""What `tensortap rules` says of thirty programs with a mistake, of the same without it, and of public ones.
+"""What `tensortap rules` says of programs with a mistake, of the same without it, and of public ones.
 
     python benchmarks/rules.py [--only NAME …] [--keep FOLDER]
 
@@ -23,6 +23,8 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests/support"))
 
 import _bugs
+import _bugs_reinforcement  # noqa: F401  (adds to BUGS)
+import _bugs_settings  # noqa: F401  (adds to BUGS)
 import keras
 from _table import print_table
 from programs import keras_programs, loop_programs
@@ -59,7 +61,7 @@ def verdict(bug: _bugs.Bug, found: list[Finding]) -> str:
     first = found[0]
     if first.rule not in bug.rules:
         return "misled"
-    is_there = first.frame is not None and Path(first.frame.file).name == "_bugs.py"
+    is_there = first.frame is not None and first.frame.file == bug.file
     return "led" if is_there and first.frame and first.frame.line in bug.lines else "named"
 
 

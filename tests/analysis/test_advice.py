@@ -21,8 +21,8 @@ SOME = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
     [
         (np.array([0, 1, 2], np.int32), "summary", "SparseCategoricalCrossentropy"),
         (np.array([0, 1, 2], np.float32), "value", "SparseCategoricalCrossentropy"),
-        (np.array([0, 1.5, 2], np.float32), "value", "Remove the activation"),
-        (np.array([-2, 1, 2], np.float32), "value", "Remove the activation"),
+        (np.array([0, 1.5, 2], np.float32), "value", "Scale the targets"),
+        (np.array([-2, 1, 2], np.float32), "value", "Scale the targets"),
     ],
 )
 def test_targets_that_number_classes_call_for_another_loss(
@@ -37,6 +37,29 @@ def test_targets_that_number_classes_call_for_another_loss(
     (hit,) = findings_of("TargetOutOfRange", synthetic_run(tmp_path, nodes, fed, keep=keep))
     assert hit.severity == "high"
     assert help_text in hit.help
+
+
+@pytest.mark.parametrize(
+    ("targets", "complement", "found"),
+    [
+        (np.array([1, 3.5, 5], np.float32), True, 1),
+        (np.array([0, 0.5, 1], np.float32), True, 0),
+        (np.array([-1, 0.5, 3], np.float32), False, 0),  # an advantage times a log-probability
+    ],
+)
+def test_targets_of_a_binary_cross_entropy_are_in_0_to_1(
+    tmp_path: Path, targets: Any, complement: bool, found: int
+) -> None:
+    target, log = node("y", "Placeholder", kind="input"), node("log", "Log", "product")
+    one = replace(node("one", "Const"), attributes={"value": "float32() 1.0"})
+    rest = node("rest", "Sub", "one" if complement else "log", "y")
+    product = node("likely", "Mul", "log", "y")
+    nodes = (*TRAINING[:3], target, log, one, rest, product, node("loss", "Mean", "likely"), GRADIENT)
+    fed: list[Fed] = [("y", targets, step) for step in range(8)]
+    fed += [(GRADIENT.name, ONES, step) for step in range(8)]
+    hits = findings_of("TargetOutOfRange", synthetic_run(tmp_path, nodes, fed))
+    texts = ["The targets y:0 range from 1 to 5, but a binary cross-entropy expects 0 … 1."]
+    assert [hit.text for hit in hits] == texts * found
 
 
 @pytest.mark.parametrize(("is_set", "text"), [(True, "check momentum"), (False, "with training=True")])

@@ -135,43 +135,61 @@ def _constants(roles: Roles, row: int) -> list[float]:
 
 @rule(
     "TargetOutOfRange",
-    "targets outside the range of the output activation",
+    "targets outside the range of the output activation, or of the loss",
     thresholds={"share": 0.5},
     severity="high",
     source="tensortap: the range of the activation and of the targets",
-    help="Remove the activation of the last layer, or scale the targets to its range.",
+    help="Scale the targets to this range; for a squared error, removing the last activation helps, too.",
     next_look="Compare the histograms of the targets and of the output.",
 )
 def target_out_of_range(view: RunView, limits: Limits) -> Iterable[Hit]:
     for roles in trained_graphs(view):
-        graph = roles.graph
         for row in forward_rows(roles, ("Sub", "SquaredDifference").__contains__):
             sources = sources_of(roles, row)
-            if len(sources) != 2:
-                continue
-            for output, target in (sources, sources[::-1]):
-                bounds = _RANGES.get(graph.op_type[output[0]])
-                tensor = captured_tensor(view, roles, target, exactly=True)
-                if bounds is None or tensor is None or roles.kind.get(target[0]) != "input":
-                    continue
-                rows = view.rows([tensor], floats=False)
-                beyond = (rows["min"] < bounds[0] - 0.01) | (rows["max"] > bounds[1] + 0.01)
-                if np.count_nonzero(beyond) >= max(1, limits["share"] * len(rows)):
-                    low, high = float(np.nanmin(rows["min"])), float(np.nanmax(rows["max"]))
-                    reach = (
-                        f"{bounds[0]:g} or more" if np.isinf(bounds[1]) else f"{bounds[0]:g} … {bounds[1]:g}"
-                    )
-                    text = (
-                        f"The targets {tensor.name} range from {number_text(low)} to "
-                        f"{number_text(high)}, but the output {graph.names[output[0]]} "
-                        f"({graph.op_type[output[0]]}) can only be {reach}."
-                    )
-                    end = low if low < bounds[0] else high
-                    evidence = Evidence(
-                        int(rows.step[beyond][0]), "furthest target", end, bounds[low >= bounds[0]]
-                    )
-                    hit = Hit.at(np.unique(rows.step[beyond]), len(rows.steps), tensor, text, evidence)
-                    yield replace(hit, help=_CLASSES) if _may_be_classes(view, rows) else hit
+            for output, target in (sources, sources[::-1]) if len(sources) == 2 else ():
+                op_type = roles.graph.op_type[output[0]]
+                limit = f"the output {roles.graph.names[output[0]]} ({op_type}) can only be"
+                yield from _beyond(view, roles, target, _RANGES.get(op_type), limit, limits["share"])
+        for target in dict.fromkeys(_binary_targets(roles)):
+            limit = "a binary cross-entropy expects"
+            yield from _beyond(view, roles, target, _RANGES["Sigmoid"], limit, limits["share"])
+
+
+def _beyond(
+    view: RunView, roles: Roles, target: Slot, bounds: tuple[float, float] | None, limit: str, share: float
+) -> Iterator[Hit]:
+    """A hit if targets are beyond bounds at this share of the steps. `limit`: what has these bounds."""
+    tensor = captured_tensor(view, roles, target, exactly=True)
+    if bounds is None or tensor is None or roles.kind.get(target[0]) != "input":
+        return
+    rows = view.rows([tensor], floats=False)
+    beyond = (rows["min"] < bounds[0] - 0.01) | (rows["max"] > bounds[1] + 0.01)
+    if np.count_nonzero(beyond) < max(1, share * len(rows)):
+        return
+    low, high = float(np.nanmin(rows["min"])), float(np.nanmax(rows["max"]))
+    reach = f"{bounds[0]:g} or more" if np.isinf(bounds[1]) else f"{bounds[0]:g} … {bounds[1]:g}"
+    span = f"range from {number_text(low)} to {number_text(high)}"
+    text = f"The targets {tensor.name} {span}, but {limit} {reach}."
+    end = low if low < bounds[0] else high
+    evidence = Evidence(int(rows.step[beyond][0]), "furthest target", end, bounds[low >= bounds[0]])
+    hit = Hit.at(np.unique(rows.step[beyond]), len(rows.steps), tensor, text, evidence)
+    yield replace(hit, help=_CLASSES) if _may_be_classes(view, rows) else hit
+
+
+def _binary_targets(roles: Roles) -> Iterator[Slot]:
+    """The targets of binary cross-entropies: y in y * log(p) + (1 - y) * log(1 - p), or in x - x * y + …"""
+    complements = {
+        source
+        for row in forward_rows(roles, "Sub".__eq__)
+        for source in sources_of(roles, row)[1:]
+        if _constants(roles, sources_of(roles, row)[0][0]) == [1.0]
+    }
+    for row in forward_rows(roles, "Mul".__eq__):
+        sources = sources_of(roles, row)
+        for target, other in (sources, sources[::-1]) if len(sources) == 2 else ():
+            is_binary = target in complements and roles.graph.op_type[other[0]] == "Log"
+            if is_binary or f"{SIGMOID_LOSS}/" in roles.graph.names[row]:
+                yield target
 
 
 _CLASSES = (
