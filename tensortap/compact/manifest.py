@@ -34,17 +34,24 @@ VERSION = 1
 MAX_MANIFEST = 256 << 20  # bytes
 TABLES = ("rows", "histograms", "by_step", "by_tensor", "tensors", "steps", "writers", "kinds")  # of a part
 _SINCE = ("tensors", "steps", "writers", "kinds")  # earlier releases did not write them
+FOOTER = ("footer_size", "footer_crc32c")
 _FORMAT = "tensortap compact"
 _UNNAMED_SECONDS = 600.0  # that a file which no manifest names is left: a reader may be at it
 
 
 @dataclass(frozen=True, slots=True)
 class CompactFile:
-    """A Parquet file in `compact/`: it has these bytes, or is damaged."""
+    """A Parquet file in `compact/`: it has these bytes, or is damaged.
+
+    `footer_size`, `footer_crc32c`: of the bytes behind its last row group, with which a part of it is read
+    (`partial_reading.py`); 0 of an earlier release.
+    """
 
     file: str
     size: int
     crc32c: int
+    footer_size: int = 0
+    footer_crc32c: int = 0
 
     def path(self, run_dir: Path) -> Path:
         return run_dir / FOLDER / self.file
@@ -342,7 +349,8 @@ def _parse_file(record: Mapping[str, Any]) -> CompactFile:
     name = record["file"]
     if not isinstance(name, str) or "/" in name or "\\" in name or not name.endswith(".parquet"):
         raise ValueError(f"a file {name!r:.80}")
-    return CompactFile(name, _count(record["size"]), _count(record["crc32c"]))
+    numbers = [_count(record[key]) for key in ("size", "crc32c")]
+    return CompactFile(name, *numbers, *(_count(record.get(key, 0)) for key in FOOTER))
 
 
 def _count(number: Any) -> int:

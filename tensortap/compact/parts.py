@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tensortap.core.errors import DamagedError, NotARunError
 from tensortap.dump.format.frames import Frame, read_frame, read_schema_message
@@ -27,6 +26,7 @@ from tensortap.storage.files import FileReader, crc32c_of_file, read_json
 from tensortap.storage.uri import shown_path
 
 from .manifest import FOLDER, CompactFile, read_parquet, verify
+from .partial_reading import write_groups
 from .rollups import (
     SNAPSHOT,
     TENSOR,
@@ -51,7 +51,7 @@ ROW_COLUMNS = [
 _POLL = 16 << 20  # decoded bytes at a time
 _READ_AHEAD = 4 << 20
 _ROW_GROUP = 1 << 15  # rows: some MB, so that few tensors are read for one
-_HISTOGRAM_GROUP = 1 << 10  # rows: a tensor's histograms are read alone, and take 30 times as long to decode
+_HISTOGRAM_GROUP = 1 << 11  # rows: a tensor's histograms are read alone, and take 30 times as long to decode
 _METADATA = {b"tensortap compact": b"1"}
 
 
@@ -219,22 +219,18 @@ def write_table(run_dir: Path, stem: str, table: pa.Table) -> CompactFile:
     """Writes a Parquet file whole, under a temporary name first. Raises OSError."""
     path = run_dir / FOLDER / f"{stem}.parquet"
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.tmp")
-    texts = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
     try:
-        pq.write_table(
-            table.replace_schema_metadata(_METADATA),
-            temporary,
-            row_group_size=_HISTOGRAM_GROUP if HISTOGRAM[0] in table.column_names else _ROW_GROUP,
-            compression="zstd",
-            use_dictionary=texts,
-            store_schema=False,
-        )
-        file = CompactFile(path.name, temporary.stat().st_size, 0)
-        file = CompactFile(path.name, file.size, crc32c_of_file(temporary, file.size))
+        footer = write_groups(temporary, table.replace_schema_metadata(_METADATA), _group_rows(table))
+        size = temporary.stat().st_size
+        file = CompactFile(path.name, size, crc32c_of_file(temporary, size), *footer)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
     return file
+
+
+def _group_rows(table: pa.Table) -> int:
+    return _HISTOGRAM_GROUP if HISTOGRAM[0] in table.column_names else _ROW_GROUP
 
 
 def _from_part(run_dir: Path, source: Record) -> pa.Table:

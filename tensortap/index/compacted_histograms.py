@@ -5,14 +5,15 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from tensortap.compact.manifest import CompactedPart, CompactFile, read_verified, verify
+from tensortap.compact.manifest import CompactedPart, CompactFile, read_parquet, read_verified, verify
+from tensortap.compact.partial_reading import Layout, read_group, read_layout, whole_layout
 from tensortap.core.deadline import check_time_limit
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError
@@ -25,7 +26,8 @@ from .catalog.ragged import Ragged
 
 _DECODED_BYTES = 64 << 20  # of cached histograms
 _FILE_BYTES = 128 << 20  # of cached remote files
-_LAYOUT_BYTES = 32 << 20  # of metadata of files that are kept: parsing takes longer than a histogram
+_LAYOUT_BYTES = 48 << 20  # of cached metadata, 0.3 MB per million snapshots
+_AT_ONCE = 16  # parts that are read from a bucket
 _T = TypeVar("_T")
 
 
@@ -38,9 +40,7 @@ class CompactedHistograms:
         self._starts = np.cumsum(counts) - counts  # of each part, in the files one after the other
         self._groups = _Recent[Ragged](_DECODED_BYTES, lambda group: group.nbytes)
         self._files = _Recent[bytes](_FILE_BYTES, len)
-        self._layouts = _Recent[tuple[pq.FileMetaData, Array]](
-            _LAYOUT_BYTES, lambda layout: layout[0].serialized_size
-        )
+        self._layouts = _Recent[Layout](_LAYOUT_BYTES, lambda layout: layout.metadata.serialized_size)
 
     def __call__(self, catalog: Catalog, rows: Array) -> list[tuple[Array, Array]]:
         """(bucket ids, counts) of each row.
@@ -53,11 +53,18 @@ class CompactedHistograms:
             return found
         place = catalog.parts.column("place", rows, catalog.rows)
         number = np.searchsorted(self._starts, place, "right") - 1
-        for part in np.unique(number).tolist():
-            at = np.flatnonzero(number == part)
-            for position, histogram in zip(
-                at.tolist(), self._read(part, place[at] - self._starts[part]), strict=True
-            ):
+        wanted = [(part, np.flatnonzero(number == part)) for part in np.unique(number).tolist()]
+
+        def read(part: int, at: Array) -> list[tuple[Array, Array]]:
+            return self._read(part, place[at] - self._starts[part])
+
+        if is_remote(self._run_dir):  # the parts at the same time: each waits for the network
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                pieces = list(pool.map(read, *zip(*wanted, strict=True)))
+        else:
+            pieces = [read(part, at) for part, at in wanted]
+        for (_, at), piece in zip(wanted, pieces, strict=True):
+            for position, histogram in zip(at.tolist(), piece, strict=True):
                 found[position] = histogram
         return found
 
@@ -65,35 +72,38 @@ class CompactedHistograms:
         """The histograms at some places of a part."""
         part = self._parts[number]
         try:
-            metadata, stops = self._layouts.get(number, lambda: self._layout(part))
-            with pq.ParquetFile(_opened(self._source(part.histograms)), metadata=metadata) as file:
-                of_group = np.searchsorted(stops, places, "right")
-                read = {group: self._group(number, group, file) for group in np.unique(of_group).tolist()}
+            layout = self._layouts.get(number, lambda: self._layout(part))
+            of_group = np.searchsorted(layout.stops, places, "right")
+            groups = np.unique(of_group).tolist()
+            read = {group: self._group(number, group, layout) for group in groups}
         except (pa.ArrowException, KeyError) as error:
             text = f"{part.histograms.file} contains no histograms: {str(error)[:200]}"
             raise DamagedError(text) from error
-        within = places - np.append(0, stops[:-1])[of_group]
+        within = places - np.append(0, layout.stops[:-1])[of_group]
         return [read[group].row(row) for group, row in zip(of_group.tolist(), within.tolist(), strict=True)]
 
-    def _layout(self, part: CompactedPart) -> tuple[pq.FileMetaData, Array]:
-        """The metadata of a part's file, and behind which row each of its groups ends."""
-        metadata = pq.read_metadata(_opened(self._source(part.histograms)))
-        if metadata.num_rows != part.snapshots:
-            raise DamagedError(f"{part.histograms.file} does not contain the rows of its part.")
-        groups = range(metadata.num_row_groups)
-        return metadata, np.cumsum([metadata.row_group(group).num_rows for group in groups])
+    def _layout(self, part: CompactedPart) -> Layout:
+        file = part.histograms
+        layout = read_layout(self._run_dir, file) if file.footer_size else whole_layout(self._whole(file))
+        if layout.metadata.num_rows != part.snapshots:
+            raise DamagedError(f"{file.file} does not contain the rows of its part.")
+        return layout
 
-    def _group(self, number: int, group: int, file: pq.ParquetFile) -> Ragged:
+    def _group(self, number: int, group: int, layout: Layout) -> Ragged:
         def read() -> Ragged:
             check_time_limit()
-            table = file.read_row_group(group, list(HISTOGRAM_COLUMNS))
+            file, columns = self._parts[number].histograms, list(HISTOGRAM_COLUMNS)
+            if file.footer_size:
+                table = read_group(self._run_dir, file, layout, group, columns)
+            else:
+                table = read_parquet(self._whole(file), columns, [group])
             check_statistics(table)
             return decode_histograms(table)
 
         return self._groups.get((number, group), read)
 
-    def _source(self, file: CompactFile) -> Path | bytes:
-        """A file whose bytes were compared with its checksum, or these."""
+    def _whole(self, file: CompactFile) -> Path | bytes:
+        """A file of an earlier release, whose bytes were compared with its checksum, or these."""
         if not is_remote(self._run_dir) and self._run_dir.is_dir():
             return verify(self._run_dir, file)
         return self._files.get(file.file, lambda: read_verified(self._run_dir, file))
@@ -122,7 +132,3 @@ class _Recent(Generic[_T]):
             while self._bytes > self._limit and len(self._held) > 1:
                 self._bytes -= self._size(self._held.popitem(last=False)[1])
         return made
-
-
-def _opened(source: Path | bytes) -> Any:
-    return pa.BufferReader(source) if isinstance(source, bytes) else source
