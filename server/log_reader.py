@@ -213,20 +213,20 @@ def unreadable_folders(log: LogIndex) -> list[dict[str, str]]:
     return [
         {
             "folder": escaped(log.name_of(folder)),
-            "reason": error.strerror or type(error).__name__,
-            "hint": _fix(error),
+            **{name: text.removesuffix(".") for name, text in _reason_and_hint(error).items()},
         }
         for folder, error in islice(log.unread.items(), _MAX_FOLDERS)
     ]
 
 
-def _fix(error: OSError) -> str:
-    """How to make a folder readable, without a full stop."""
-    if isinstance(error.__cause__, DamagedError):
-        return error.__cause__.hint.removesuffix(".")
-    if isinstance(error, PermissionError):
-        return "Make it readable for the server's user"
-    return "Check it with 'ls', and see the system log"
+def _reason_and_hint(error: OSError | DamagedError) -> dict[str, str]:
+    if isinstance(error, DamagedError):
+        return {"reason": error.message, "hint": error.hint}
+    denied = isinstance(error, PermissionError)
+    hint = (
+        "Make it readable for the server's user" if denied else "Check it with 'ls', and see the system log"
+    )
+    return {"reason": error.strerror or type(error).__name__, "hint": hint}
 
 
 def _unreadable_error(first: dict[str, str]) -> UnreadableLogError:

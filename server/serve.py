@@ -147,7 +147,7 @@ class Server:
             if memory is not None:
                 drop = (partial(drop_log_caches, self.app), partial(drop_responses, self.app), drop_sorted)
                 MemoryLimit(memory, drop, trimmer.trim).start()
-                limit_memory(memory)
+                limit_memory(self.app, memory)
         self._running = self._ending = False
         self._changing = threading.Lock()  # guards these two
         self._sockets = SocketMap()

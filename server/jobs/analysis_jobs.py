@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from flask import Flask, current_app
@@ -21,19 +22,26 @@ from .job_queue import Job, JobQueue
 _KEY = "tensortap-analysis"
 _MOST = 2  # processes, for all applications of this one
 _WORKERS = ChildPool("server.jobs.analysis_worker", most=_MOST, idle=300.0)
-_MEMORY: dict[str, int | None] = {"memory": None}  # of each of them
 _HERE = threading.Lock()  # analyses in this process, one at a time
 _LOOK = 0.2  # s between two looks whether one that waits shall end
 
 
-def limit_memory(memory: int) -> None:
-    """Lets all analysis processes of this one together take about `memory` bytes."""
-    _MEMORY["memory"] = memory // _MOST
+@dataclass(slots=True)
+class _Analyses:
+    """The analyses of an application. `memory`: bytes that each process may take; None: no limit."""
+
+    queue: JobQueue
+    memory: int | None = None
 
 
 def install(app: Flask) -> None:
     """Adds the analysis queue to `app`."""
-    app.extensions[_KEY] = JobQueue("analysis", 4, forget=True)
+    app.extensions[_KEY] = _Analyses(JobQueue("analysis", 4, forget=True))
+
+
+def limit_memory(app: Flask, memory: int) -> None:
+    """Lets all analysis processes together take about `memory` bytes."""
+    app.extensions[_KEY].memory = memory // _MOST
 
 
 def ask(
@@ -51,29 +59,34 @@ def ask(
         what, options: the name of the task, and its arguments. key: identifies the request.
         version: of the analysed data: another one, and it begins again. cancel: end it instead.
     """
-    queue: JobQueue = current_app.extensions[_KEY]
+    analyses: _Analyses = current_app.extensions[_KEY]
+    queue, memory = analyses.queue, analyses.memory
     version = version, sum(len(run.damage) for run in runs)  # damage may be found later than snapshots
     name = f"{runs[0].id}/{runs[0].generation}/{key}"
     if cancel:
         queue.cancel(lambda job: job.key == name)
         return queue.snapshot(queue.get(name) or Job(name))
-    return queue.snapshot(queue.ask(name, version, lambda job: _analyse(runs, what, options, job)))
+    return queue.snapshot(queue.ask(name, version, lambda job: _analyse(runs, what, options, job, memory)))
 
 
-def _analyse(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], job: Job) -> Answer:
-    return _without_paths(_answer(runs, what, options, job), runs)
+def _analyse(
+    runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], job: Job, memory: int | None
+) -> Answer:
+    return _without_paths(_answer(runs, what, options, job, memory), runs)
 
 
 def _without_paths(answer: Answer, runs: tuple[RunIndex, ...]) -> Answer:
     return answer._replace(damage=[without_local_paths(sentence, *runs) for sentence in answer.damage])
 
 
-def _answer(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], job: Job) -> Answer:
+def _answer(
+    runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], job: Job, memory: int | None
+) -> Answer:
     places = [place for run in runs if (place := place_of(run)) is not None]
     try:
         if len(places) == len(runs):
             _, pickled = _WORKERS.ask(
-                {"what": what, "places": places, "options": options, **_MEMORY},
+                {"what": what, "places": places, "options": options, "memory": memory},
                 progress=lambda state: job.advance(*state),
                 cancellation=job.cancellation,
             )

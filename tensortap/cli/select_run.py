@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tensortap.core.errors import DeniedError, NotARunError, NotFoundError
+from tensortap.core.errors import DamagedError, DeniedError, NotARunError, NotFoundError
 from tensortap.core.text import counted, did_you_mean, escaped
 from tensortap.importers.resolve import as_logdir
 from tensortap.storage.filesystem import is_folder
@@ -142,16 +142,17 @@ def _similar_directories(path: Path) -> str:
     return did_you_mean(path.name, beside, otherwise)
 
 
-def check_folders_read(unread: Mapping[Path, OSError]) -> None:
+def check_folders_read(unread: Mapping[Path, OSError | DamagedError]) -> None:
     """Raises NotARunError if folders are unreadable, because they may contain runs."""
     for folder, error in unread.items():
         if isinstance(error, PermissionError):
-            denied = DeniedError(shown_path(folder))
-            raise NotARunError(denied.message, denied.hint) from None
+            error = DeniedError(shown_path(folder))
+        if isinstance(error, DamagedError):
+            raise NotARunError(error.message, error.hint) from None
         raise NotARunError(f"{shown_path(folder)} cannot be read: {error.strerror}.") from None
 
 
-def report_unread(unread: Mapping[Path, OSError]) -> bool:
+def report_unread(unread: Mapping[Path, OSError | DamagedError]) -> bool:
     """Reports unreadable folders on stderr, with reasons; returns whether there are any."""
     for folder in unread:
         try:

@@ -81,7 +81,7 @@ class LogIndex:
         self.runs_known = False
         self._reading: dict[str, tuple[int, int]] = {}
         self._measured: dict[str, float] = {}  # by run: when `reading` was measured, monotonic
-        self.unread: dict[Path, OSError] = {}
+        self.unread: dict[Path, OSError | DamagedError] = {}
 
     @property
     def name(self) -> str:
@@ -188,7 +188,7 @@ class LogIndex:
             self._refreshing.release()
 
     def _find_runs(self) -> None:
-        unread: dict[Path, OSError] = {}
+        unread: dict[Path, OSError | DamagedError] = {}
         found = [
             (_run_id(number, name), name, path)
             for number, logdir in enumerate(self.logdirs)

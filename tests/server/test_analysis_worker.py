@@ -6,6 +6,7 @@ import pickle
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,9 +18,9 @@ from tensortap.core.errors import TensortapError
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
+from tensortap.server.app import create_app
 from tensortap.server.jobs import analysis_jobs, analysis_worker
 from tensortap.server.jobs.analysis_worker import place_of
-from tensortap.server.jobs.job_queue import Job
 from tensortap.system.subprocess_worker import ChildPool
 
 FINDINGS = {"mute": [], "table": {}}
@@ -113,15 +114,15 @@ def test_the_server_passes_each_process_its_share_of_memory(
 ) -> None:
     with DumpWriter(tmp_path / "run") as writer:
         writer.log("a", np.ones(3, np.float32), step=0)
-    asked = []
+    asked = SimpleQueue[int]()
 
     def answer(request: dict[str, Any], **_: Any) -> tuple[None, bytes]:
-        asked.append(request["memory"])
+        asked.put(request["memory"])
         return None, pickle.dumps(("found", []))
 
     monkeypatch.setattr(analysis_jobs, "_WORKERS", SimpleNamespace(ask=answer))
-    monkeypatch.setattr(analysis_jobs, "_MEMORY", {"memory": None})
-    analysis_jobs.limit_memory(1000)
-    run = log_of(tmp_path)
-    assert analysis_jobs._analyse((run,), "findings", {}, Job("x")).found == "found"
-    assert asked == [500]
+    app = create_app(tmp_path)
+    analysis_jobs.limit_memory(app, 1000)
+    with app.app_context():
+        analysis_jobs.ask((log_of(tmp_path),), "findings", "", 0, {})
+    assert asked.get(timeout=60) == 500

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.compact.manifest import check_compacted
-from tensortap.core.errors import FormatVersionError, NotARunError
+from tensortap.core.errors import DamagedError, FormatVersionError, NotARunError
 from tensortap.core.text import bytes_text, counted, escaped
 from tensortap.dump.maintenance.repair import repair_run
 from tensortap.dump.maintenance.run_check import Report, check_run
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     check_reachable(arguments.path)
-    unread: dict[Path, OSError] = {}
+    unread: dict[Path, OSError | DamagedError] = {}
     runs = find_runs(arguments.path, unread.__setitem__) if is_folder(arguments.path) else []
     if not runs:
         check_folders_read(unread)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -34,7 +33,7 @@ from ..format.schema import VERSION
 from .stats_reader import StatsTail
 
 _LOST_AND_FOUND = "lost+found"  # at the root of each disk, readable only by root
-Unread = Callable[[Path, OSError], object]
+Unread = Callable[[Path, OSError | DamagedError], object]
 
 
 def find_runs(logdir: str | Path, unread: Unread = lambda folder, error: None) -> list[tuple[str, Path]]:
@@ -44,12 +43,12 @@ def find_runs(logdir: str | Path, unread: Unread = lambda folder, error: None) -
     If `logdir` is a run itself, it is the only one, under its folder's name.
 
     `unread` is called with each folder, but a `lost+found`, that cannot be read: it is unknown which
-    runs it holds. The cause of its error is a DamagedError for an archive that cannot be used.
+    runs it holds. Its error is a DamagedError for an archive that cannot be used.
     """
     root = Path(logdir)
     trust(root)
 
-    def report(folder: Path, error: OSError) -> None:
+    def report(folder: Path, error: OSError | DamagedError) -> None:
         if folder.name != _LOST_AND_FOUND:
             unread(folder, error)
 
@@ -79,9 +78,7 @@ def _look(path: Path, unread: Unread) -> tuple[bool, list[Path]]:
     except (FileNotFoundError, NotADirectoryError):
         return False, []
     except DamagedError as error:  # of an archive
-        unreadable = OSError(errno.EBADMSG, error.message.removesuffix("."))
-        unreadable.__cause__ = error
-        unread(path, unreadable)
+        unread(path, error)
         return False, []
     except OSError as error:  # another user's folder; its files may be readable
         unread(path, error)
