@@ -7,6 +7,8 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from itertools import takewhile
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from .manifest import (
     Manifest,
     WorkerMark,
     has_streams,
+    join_tables,
     publish_manifest,
     read_manifest,
     read_parquet,
@@ -37,7 +40,8 @@ from .manifest import (
 )
 from .parts import merge_by_tensor, scan_workers, write_part
 
-PART_BYTES = 64 << 20  # of streams that a part is made of; a step is never in two parts
+PART_BYTES = 64 << 20  # of streams that a part is made of, at most; a step is never in two parts
+_END = 1 / 16  # of it for the first and the last part of a larger run: a page begins with their steps
 _WORKERS_AT_ONCE = 16  # that one task scans
 _LOCK = "lock"
 
@@ -107,7 +111,7 @@ def compact_run(
             raise DamagedError(sentence, hint)
         found = _scan(run_dir, engine, [info.worker for info in reader.workers()], known, advance)
         manifest, written = _write(run_dir, engine, known, found, advance)
-        if written or manifest.workers != known.workers or why:
+        if manifest != known or why:
             publish_manifest(run_dir, manifest)
         remove_unnamed(run_dir, manifest)
     added = manifest.snapshots - known.snapshots
@@ -201,9 +205,12 @@ def _write(
             steps[int(step)] = steps.get(int(step), 0) + size
         ranges += [_Range(first, last, worker, *rest) for first, last, *rest in each["ranges"]]
     planned, kept = _plan(run_dir, known.parts, steps, ranges)
-    if not planned:
-        return Manifest(workers, known.parts, known.by_tensor), 0
     name = uuid.uuid4().hex[:8]
+    if not planned:
+        manifest = replace(known, workers=workers)
+        if known.parts and known.tables is None:
+            manifest.tables = join_tables(run_dir, manifest, name)
+        return manifest, 0
     arguments = [
         {
             "run": str(run_dir),
@@ -233,8 +240,9 @@ def _write(
     parts = sorted([*kept, *written], key=lambda part: part.first)
     if sum(part.snapshots for part in parts) != sum(mark.snapshots for mark in workers.values()):
         raise DamagedError("The run's statistics changed while they were read.", "Compact it again.")
-    by_tensor = _merge_by_tensor(run_dir, engine, parts, name, advance)
-    return Manifest(workers, parts, by_tensor), len(written)
+    manifest = Manifest(workers, parts, _merge_by_tensor(run_dir, engine, parts, name, advance))
+    manifest.tables = join_tables(run_dir, manifest, name)
+    return manifest, len(written)
 
 
 def _plan(
@@ -242,24 +250,23 @@ def _plan(
 ) -> tuple[list[_PlannedPart], list[CompactedPart]]:
     """Parts to write, disjoint in steps, and those that stay.
 
-    A part that holds a step with new rows is written again; so is the last one while it is small.
+    A part that holds a step with new rows is written again; so are the last two while they are small.
     """
     if not new:
         return [], list(parts)
     touched = [part for part in parts if any(part.first <= step <= part.last for step in new)]
-    newest = parts[-1] if parts else None
-    if newest is not None and newest.bytes < PART_BYTES // 2 and min(new) > newest.last:
-        touched.append(newest)
+    if parts and min(new) > parts[-1].last:
+        touched = [*takewhile(lambda part: part.bytes < PART_BYTES // 2, parts[:-3:-1])]
     kept = [part for part in parts if part not in touched]
     weights = dict(new)
     for part in touched:
         for step, size in _step_sizes(run_dir, part).items():
             weights[step] = weights.get(step, 0) + size
-    borders = [part.first for part in kept]
+    borders, starts = [part.first for part in kept], _starts(weights, kept)
     planned: list[_PlannedPart] = []
     for step in sorted(weights):
         last = planned[-1] if planned else None
-        if last is None or last.bytes >= PART_BYTES or any(last.last < border < step for border in borders):
+        if last is None or step in starts or any(last.last < border < step for border in borders):
             planned.append(_PlannedPart(step, step, weights[step]))
         else:
             last.last = step
@@ -270,6 +277,24 @@ def _plan(
             [each for each in ranges if each.first <= plan.last and plan.first <= each.last]
         )
     return planned, kept
+
+
+def _starts(weights: dict[int, int], kept: Sequence[CompactedPart]) -> set[int]:
+    """The steps with which parts begin. Parts between small ends are equal and even in number, so that two
+    processes finish together."""
+    steps = np.array(sorted(weights))
+    sizes = np.array([weights[step] for step in steps.tolist()])
+    first, total = 0, int(sizes.sum())
+    last = total
+    if total + sum(part.bytes for part in kept) > PART_BYTES:
+        if not kept or steps[0] < kept[0].first:
+            first = int(PART_BYTES * _END)
+        if not kept or steps[-1] > kept[-1].last:
+            last = max(first, total - int(PART_BYTES * _END))
+    count = 1 if last - first <= PART_BYTES else 2 * ceil((last - first) / PART_BYTES / 2)
+    marks = np.linspace(first, last, count + 1)[: None if last < total else -1]
+    at = np.searchsorted(np.cumsum(sizes) - sizes, marks)
+    return set(steps[np.minimum(at, len(steps) - 1)].tolist())
 
 
 def _step_sizes(run_dir: Path, part: CompactedPart) -> dict[int, int]:
@@ -305,7 +330,7 @@ def _merge_by_tensor(
             {
                 "run": str(run_dir),
                 "sources": [asdict(file) for file in group],
-                "name": f"{level}-{index}-{name}",
+                "name": f"all-{level}-{index}-{name}",  # parts are named by two numbers
             }
             for index, group in enumerate(groups)
         ]

@@ -25,26 +25,34 @@ from tensortap.dump.read.file_marks import FileFingerprints
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.entry import Entry
-from tensortap.storage.files import FileReader, crc32c_of_file, parse_json, publish_json, read_json
+from tensortap.storage.files import (
+    FileReader,
+    crc32c_of_file,
+    parse_json,
+    publish,
+    publish_json,
+    read_json,
+)
 from tensortap.storage.filesystem import exists, scan, stat_path
 from tensortap.storage.uri import shown_path
 
 FOLDER, MANIFEST = COMPACT, COMPACT_MANIFEST
 VERSION = 1
 MAX_MANIFEST = 256 << 20  # bytes
-TABLES = ("rows", "histograms", "by_step", "by_tensor", "tensors", "steps", "writers", "kinds")  # of a part
-_SINCE = ("tensors", "steps", "writers", "kinds")  # earlier releases did not write them
+OPENING = ("tensors", "steps", "writers", "kinds")  # with which a run opens; earlier releases had none
+TABLES = ("rows", "histograms", "by_step", "by_tensor", *OPENING)  # of a part
 FOOTER = ("footer_size", "footer_crc32c")
+_JOINED = ".bin"  # ending of the file with the tables of all parts
 _FORMAT = "tensortap compact"
 _UNNAMED_SECONDS = 600.0  # that a file which no manifest names is left: a reader may be at it
 
 
 @dataclass(frozen=True, slots=True)
 class CompactFile:
-    """A Parquet file in `compact/`: it has these bytes, or is damaged.
+    """A file in `compact/`: it has these bytes, or is damaged.
 
-    `footer_size`, `footer_crc32c`: of the bytes behind its last row group, with which a part of it is read
-    (`partial_reading.py`); 0 of an earlier release.
+    `footer_size`, `footer_crc32c`: of the bytes behind the last row group of Parquet, with which a part of it
+    is read (`partial_reading.py`); 0 of an earlier release.
     """
 
     file: str
@@ -77,8 +85,8 @@ class CompactedPart:
     writers: CompactFile | None = None
     kinds: CompactFile | None = None
 
-    def files(self) -> list[CompactFile]:
-        return [file for table in TABLES if (file := getattr(self, table)) is not None]
+    def files(self, tables: Sequence[str] = TABLES) -> list[CompactFile]:
+        return [file for table in tables if (file := getattr(self, table)) is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +105,13 @@ class WorkerMark:
 
 @dataclass(slots=True)
 class Manifest:
-    """Parts of a compacted run. `by_tensor` is the rollup of all parts; None without parts."""
+    """Parts of a compacted run. `by_tensor` is the rollup of all parts; None without parts. `tables` has the
+    `opening_files` one after the other, so that a bucket is asked once; None of an earlier release."""
 
     workers: dict[str, WorkerMark] = field(default_factory=dict)
     parts: list[CompactedPart] = field(default_factory=list)
     by_tensor: CompactFile | None = None
+    tables: CompactFile | None = None
 
     @property
     def snapshots(self) -> int:
@@ -132,8 +142,11 @@ class Manifest:
         """The files that it names."""
         for part in self.parts:
             yield from part.files()
-        if self.by_tensor is not None:
-            yield self.by_tensor
+        yield from (file for file in (self.by_tensor, self.tables) if file is not None)
+
+    def opening_files(self) -> list[CompactFile]:
+        """The small tables of all parts."""
+        return [file for part in self.parts for file in part.files(OPENING)]
 
     def fits(self, run_dir: Path) -> bool:
         """Whether the streams still begin with the compacted data, or `compact/` was copied without them; and
@@ -214,8 +227,31 @@ def publish_manifest(run_dir: Path, manifest: Manifest) -> None:
         "workers": {worker: asdict(mark) for worker, mark in manifest.workers.items()},
         "parts": [asdict(part) for part in manifest.parts],
         "by_tensor": None if manifest.by_tensor is None else asdict(manifest.by_tensor),
+        "tables": None if manifest.tables is None else asdict(manifest.tables),
     }
     publish_json(run_dir / FOLDER / MANIFEST, record)
+
+
+def join_tables(run_dir: Path, manifest: Manifest, name: str) -> CompactFile:
+    """Writes the small tables of all parts into one file. `name`: its ending.
+
+    Raises:
+        DamagedError: one is damaged. OSError.
+    """
+    data = b"".join(verify(run_dir, file).read_bytes() for file in manifest.opening_files())
+    file = CompactFile(f"tables-{name}{_JOINED}", len(data), google_crc32c.value(data))
+    publish(file.path(run_dir), data)
+    return file
+
+
+def split_tables(data: bytes, files: Sequence[CompactFile]) -> Iterator[tuple[CompactFile, bytes]]:
+    """The inverse of `join_tables`; without tables whose bytes are others."""
+    at = 0
+    for file in files:
+        piece = data[at : at + file.size]
+        at += file.size
+        if is_verified(piece, file):
+            yield file, piece
 
 
 def remove_unnamed(run_dir: Path, manifest: Manifest) -> None:
@@ -223,7 +259,7 @@ def remove_unnamed(run_dir: Path, manifest: Manifest) -> None:
     named = {file.file for file in manifest.files()} | {MANIFEST}
     with contextlib.suppress(OSError):
         for entry in os.scandir(run_dir / FOLDER):
-            ours = entry.name.endswith((".parquet", ".tmp")) and entry.name not in named
+            ours = entry.name.endswith((".parquet", _JOINED, ".tmp")) and entry.name not in named
             with contextlib.suppress(OSError):
                 old = time.time() - entry.stat(follow_symlinks=False).st_mtime > _UNNAMED_SECONDS
                 if ours and old and entry.is_file(follow_symlinks=False):
@@ -333,21 +369,26 @@ def _parse(record: Mapping[str, Any]) -> Manifest:
     parts = [_parse_part(part) for part in record["parts"]]
     if any(one.last >= other.first for one, other in pairwise(parts)):
         raise ValueError("overlapping parts")
-    by_tensor = record["by_tensor"]
-    return Manifest(workers, parts, None if by_tensor is None else _parse_file(by_tensor))
+    by_tensor, tables = record["by_tensor"], record.get("tables")
+    return Manifest(
+        workers,
+        parts,
+        None if by_tensor is None else _parse_file(by_tensor),
+        None if tables is None else _parse_file(tables, _JOINED),
+    )
 
 
 def _parse_part(record: Mapping[str, Any]) -> CompactedPart:
     first, last, snapshots, size = (_count(record[name]) for name in ("first", "last", "snapshots", "bytes"))
     if first > last:
         raise ValueError("a part whose end is before its start")
-    files = {name: _parse_file(record[name]) for name in TABLES if name not in _SINCE or record.get(name)}
+    files = {name: _parse_file(record[name]) for name in TABLES if name not in OPENING or record.get(name)}
     return CompactedPart(first, last, snapshots, size, **files)
 
 
-def _parse_file(record: Mapping[str, Any]) -> CompactFile:
+def _parse_file(record: Mapping[str, Any], ending: str = ".parquet") -> CompactFile:
     name = record["file"]
-    if not isinstance(name, str) or "/" in name or "\\" in name or not name.endswith(".parquet"):
+    if not isinstance(name, str) or "/" in name or "\\" in name or not name.endswith(ending):
         raise ValueError(f"a file {name!r:.80}")
     numbers = [_count(record[key]) for key in ("size", "crc32c")]
     return CompactFile(name, *numbers, *(_count(record.get(key, 0)) for key in FOOTER))

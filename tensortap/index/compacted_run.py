@@ -27,6 +27,7 @@ from tensortap.compact.manifest import (
     parse_manifest,
     read_parquet,
     read_verified,
+    split_tables,
 )
 from tensortap.compact.parts import ROW_COLUMNS
 from tensortap.compact.rollups import (
@@ -153,19 +154,32 @@ class CompactedRun:
             self.rows = [CompactedRows(self._read, catalog, some, kept) for some in self._grouped(parts)]
 
     def _read_tables(self, kept: RowsCache | None) -> None:
-        """Reads the small tables of all parts of a run at an address: at once, or from the cache."""
+        """Reads the small tables of all parts of a run at an address: from the cache, from one file, or all
+        at the same time."""
         if not is_remote(self._run_dir):
             return
-        wanted = [file for part in self._manifest.parts for file in _tables_of(part) if file is not None]
+        wanted = self._manifest.opening_files()
         known = {} if kept is None else kept.tables()
         self._tables = {f.file: known[f.file] for f in wanted if is_verified(known.get(f.file, b""), f)}
+        if len(self._tables) == len(wanted):
+            return
+        if self._manifest.tables is not None:
+            self._read_joined(self._manifest.tables)
         missing = [file for file in wanted if file.file not in self._tables]
         with ThreadPoolExecutor(_READERS) as pool:
             for file, data in zip(missing, pool.map(self._bytes_or_none, missing), strict=True):
                 if data is not None:
                     self._tables[file.file] = data
-        if kept is not None and missing:
+        if kept is not None:
             kept.store_tables(self._tables)
+
+    def _read_joined(self, joined: CompactFile) -> None:
+        try:
+            data = read_verified(self._run_dir, joined)
+        except (DamagedError, OSError) as error:  # the tables have files of their own, too
+            self._damage.append(f"{FOLDER}/{joined.file}: {error}")
+        else:
+            self._tables |= {f.file: piece for f, piece in split_tables(data, self._manifest.opening_files())}
 
     def _bytes_or_none(self, file: CompactFile) -> bytes | None:
         try:
@@ -176,11 +190,11 @@ class CompactedRun:
     def _grouped(
         self, parts: Sequence[tuple[CompactedPart, Summary]]
     ) -> Iterator[list[tuple[CompactedPart, Summary]]]:
-        """Parts that are read together."""
+        """Parts that are read together; the first and the last, with which a page begins, alone."""
         group: list[tuple[CompactedPart, Summary]] = []
         size = 0
-        for part, summary in parts:
-            if group and size + part.bytes > self.group_bytes:
+        for number, (part, summary) in enumerate(parts):
+            if group and (size + part.bytes > self.group_bytes or number in (1, len(parts) - 1)):
                 yield group
                 group, size = [], 0
             group.append((part, summary))

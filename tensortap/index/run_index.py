@@ -578,7 +578,7 @@ class RunIndex:
 
 def _opens_with(entry: Entry) -> bool:
     """Whether a file of graphs or of `compact/` is read when a run is opened."""
-    return entry.name == COMPACT_MANIFEST or entry.name.endswith(".arrows")
+    return entry.name == COMPACT_MANIFEST or entry.name.endswith((".arrows", ".bin"))
 
 
 def _state_of(path: Path) -> Entry | None:

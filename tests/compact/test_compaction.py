@@ -31,6 +31,7 @@ from hypothesis import strategies as st
 
 from tensortap.__main__ import main
 from tensortap.compact import compactor
+from tensortap.compact.manifest import check_compacted
 from tensortap.compact.queries import query_run
 from tensortap.core.errors import DamagedError, FormatVersionError, LimitError
 from tensortap.dump.maintenance.pruning import prune_run
@@ -127,6 +128,59 @@ def assert_close(found, expected) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-13, err_msg=name)
         else:
             assert one.tolist() == other.tolist()
+
+
+def test_parts_of_a_larger_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GIVEN a run of several parts THEN the first and the last are small, and the others are even in number
+    and alike; however it grows, few small ones are left."""
+    monkeypatch.setattr(compactor, "PART_BYTES", 4 * SMALL)
+    write_worker(tmp_path, range(40))
+    compact(tmp_path / "r")
+    parts = manifest_of(tmp_path / "r")["parts"]
+    sizes = [part["last"] - part["first"] + 1 for part in parts]
+    assert (sizes[0], sizes[-1]) == (1, 1)
+    assert len(sizes) % 2 == 0
+    assert max(sizes[1:-1]) - min(sizes[1:-1]) <= 2
+    for rank in range(1, 9):
+        write_worker(tmp_path, range(40 + rank * 2, 42 + rank * 2), rank=rank)
+        compact(tmp_path / "r")
+    parts = manifest_of(tmp_path / "r")["parts"]
+    assert sum(part["bytes"] < 2 * SMALL for part in parts) <= 3
+    assert parts[-1]["first"] == parts[-1]["last"] == 57
+    check_rows(tmp_path / "r")
+
+
+def test_merged_rollups_do_not_replace_those_of_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN parts of one step each, whose files have the numbers of merges THEN all files are sound."""
+    monkeypatch.setattr(compactor, "PART_BYTES", 1)
+    write_worker(tmp_path, range(9))
+    compact(tmp_path / "r")
+    assert check_compacted(tmp_path / "r") == (9 * 8, [])
+
+
+def test_small_tables_are_in_one_file_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """GIVEN a run that an earlier release compacted, without that file THEN it is added; its damage is
+    found."""
+    run_dir = tmp_path / "logs/r"
+    write_worker(tmp_path / "logs", range(12))
+    compact(run_dir)
+    manifest = manifest_of(run_dir)
+    joined = (run_dir / "compact" / manifest["tables"]["file"]).read_bytes()
+    names = ("tensors", "steps", "writers", "kinds")
+    files = [run_dir / "compact" / part[name]["file"] for part in manifest["parts"] for name in names]
+    assert joined == b"".join(file.read_bytes() for file in files)
+    older = {key: value for key, value in manifest.items() if key not in ("tables", "checksum", "crc32c")}
+    (run_dir / "compact/manifest.json").write_bytes(json_bytes(older))
+    done = compact(run_dir)
+    assert (done.added, done.written, done.rebuilt) == (0, 0, "")
+    path = run_dir / "compact" / manifest_of(run_dir)["tables"]["file"]
+    assert path.read_bytes() == joined
+    assert main(["check", str(run_dir)]) == 0
+    path.write_bytes(joined[:-1] + b"?")
+    assert main(["check", str(run_dir)]) == 1
+    assert f"{path.name} is damaged or missing" in capsys.readouterr().out
 
 
 def test_a_run_that_is_being_written(tmp_path: Path) -> None:
@@ -308,7 +362,7 @@ def test_an_archive_has_the_compacted_files_unless_they_are_damaged(
 
 
 def test_a_damaged_part_is_not_taken_over(tmp_path: Path) -> None:
-    write_worker(tmp_path, range(2))
+    write_worker(tmp_path, range(1))
     run_dir = tmp_path / "r"
     compact(run_dir)
     (path,) = files_of(run_dir, "rows")

@@ -110,11 +110,12 @@ def test_it_is_saved_and_opened_again(whole: Path, copy: Path, tmp_path: Path, m
     assert "rows" in read
 
 
-def test_small_tables_of_a_bucket_are_saved(
+@pytest.fixture
+def open_tables(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """GIVEN a run at an address WHEN it is opened again THEN its small tables come from the cache, unless
-    they are damaged there."""
+) -> Callable[[], tuple[int, list[str]]]:
+    """Opens the run `r` of `copy` as if it were at an address; returns how many files with tables are read,
+    and what damage is found."""
     read: list[str] = []
     read_verified = compacted_run.read_verified
     monkeypatch.setattr(compacted_run, "is_remote", lambda path: True)
@@ -122,23 +123,62 @@ def test_small_tables_of_a_bucket_are_saved(
         compacted_run, "read_verified", lambda run, file: read.append(file.file) or read_verified(run, file)
     )
 
-    def open_tables() -> int:
+    def open_run() -> tuple[int, list[str]]:
         read.clear()
         compacted = compacted_run.CompactedRun.find(copy / "r")
         assert compacted is not None
         catalog = Catalog(copy / "r")
         compacted.open(catalog, tmp_path / "cache")
         assert catalog.rows == ROWS
-        return len(read)
+        assert catalog.steps.table().snapshots.tolist() == [2 * (TENSORS + 2)] * STEPS
+        return len(read), compacted.damage
 
-    assert open_tables() > 20
-    assert open_tables() == 0
+    return open_run
+
+
+def test_small_tables_of_a_bucket_are_one_file_and_saved(
+    tmp_path: Path, open_tables: Callable[[], tuple[int, list[str]]]
+) -> None:
+    """GIVEN a run at an address WHEN it is opened again THEN its small tables come from the cache, unless
+    they are damaged there."""
+    assert open_tables() == (1, [])
+    assert open_tables() == (0, [])
     (saved,) = tmp_path.glob("cache/**/compact-*-tables.index")
     data = bytearray(saved.read_bytes())
     data[-200] ^= 1
     saved.write_bytes(data)
-    assert open_tables() > 0
-    assert open_tables() == 0
+    assert open_tables() == (1, [])
+    assert open_tables() == (0, [])
+
+
+@pytest.mark.parametrize("is_damaged", [True, False])
+def test_small_tables_of_a_bucket_without_the_one_file(
+    copy: Path, open_tables: Callable[[], tuple[int, list[str]]], is_damaged: bool
+) -> None:
+    """GIVEN the file with all tables is damaged, or not there, as of an earlier release THEN each is read."""
+    manifest = manifest_of(copy / "r")
+    joined = manifest["tables"] if is_damaged else manifest.pop("tables")
+    publish_json(copy / "r/compact/manifest.json", {k: v for k, v in manifest.items() if "crc32c" not in k})
+    flip(copy / "r/compact" / joined["file"])
+    read, damage = open_tables()
+    assert read == 4 * len(manifest["parts"]) + is_damaged
+    assert [joined["file"] in sentence and "checksum" in sentence for sentence in damage] == [
+        True
+    ] * is_damaged
+
+
+def test_a_file_of_tables_with_other_tables(
+    copy: Path, open_tables: Callable[[], tuple[int, list[str]]]
+) -> None:
+    """GIVEN a file that matches its checksum, and has a table that does not WHEN it is opened THEN that
+    table's own file is read."""
+    manifest = manifest_of(copy / "r")
+    path = copy / "r/compact" / manifest["tables"]["file"]
+    data = path.read_bytes()
+    path.write_bytes(b"P" * 10 + data[10:])
+    manifest["tables"]["crc32c"] = crc32c_of_file(path, len(data))
+    publish_json(copy / "r/compact/manifest.json", {k: v for k, v in manifest.items() if "crc32c" not in k})
+    assert open_tables() == (2, [])
 
 
 def test_rows_are_read_when_they_are_needed(copy: Path) -> None:
@@ -162,6 +202,7 @@ def test_parts_of_an_earlier_version(whole: Path, copy: Path) -> None:
     are derived, histograms are read, and compaction adds the tables."""
     for folder in (whole, copy):
         manifest = {key: value for key, value in manifest_of(folder / "r").items() if "crc32c" not in key}
+        del manifest["tables"]
         for part in manifest["parts"]:
             for table in ("tensors", "steps", "writers", "kinds"):
                 (folder / "r/compact" / part.pop(table)["file"]).unlink()
