@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -54,6 +54,7 @@ from .compacted_rows import FILE_COLUMNS, CompactedRows, RowsCache, Summary
 
 _STREAM_BYTES = 64 << 20  # bytes of the compacted streams: some 500,000 snapshots
 _MOST_BYTES = 4 << 30  # of a part, decoded
+_FEW = 8  # snapshots per one that is read without the others
 _READERS = 16  # files that are read at once: most of the time goes by until a bucket answers
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 _FIRST = ("first_worker", "first_seq")
@@ -73,6 +74,7 @@ class CompactedRun:
     Attributes:
         checksum: of the manifest.
         rows: of the parts that can be read, some parts at a time. group_bytes: of these parts' streams.
+        is_reading: whether a thread reads all rows.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class CompactedRun:
         self._run_dir, self._identity = run_dir, identity
         self.checksum: int = google_crc32c.value(manifest)
         self.rows: list[CompactedRows] = []
+        self.is_reading = False
         self._manifest = Manifest()
         self._damage: list[str] = []
         self._tables: dict[str, bytes] = {}  # verified small files, while it is opened
@@ -256,15 +259,31 @@ class CompactedRun:
                 raise DamagedError("Its tables have different numbers of snapshots.")
         return found
 
-    def rows_of(self, codes: Array) -> dict[str, Array]:
-        """Columns of the snapshots of some tensors, in the order of the catalog, without reading all rows.
+    def unread_rows_of(self, tensors: Array, catalog: Catalog) -> dict[str, Array] | None:
+        """Columns of the snapshots of some tensors (by code), in the order of the catalog, while not all rows
+        were read; None if they are too many, or damaged."""
+        if not self.unread():
+            return None
+        if sum(map(catalog.tensors.snapshots.of, tensors.tolist())) * _FEW > catalog.rows:
+            return None
+        with suppress(DamagedError), ThreadPoolExecutor(_READERS) as pool:
+            found = list(pool.map(lambda rows: rows.decode(tensors), self.rows))
+            return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
+        return None
 
-        Raises:
-            DamagedError: a part cannot be read.
-        """
-        with ThreadPoolExecutor(_READERS) as pool:
-            found = list(pool.map(lambda rows: rows.decode(codes), self.rows))
-        return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
+    def read_on(self, read: Callable[[Sequence[CompactedRows]], None] | None) -> bool:
+        """Reads unread rows: all by `read`, if given, or some; returns whether there were any."""
+        unread = self.unread()
+        if unread and read is not None and not self.is_stale:
+            self.is_reading = True
+            try:
+                read(unread)
+            finally:
+                self.is_reading = False
+        elif unread:
+            with suppress(DamagedError):
+                unread[0].read()
+        return bool(unread)
 
     def _read(self, part: CompactedPart, wanted: Array | None = None) -> pa.Table:
         """The columns `FILE_COLUMNS` of a part, of the rows in a mask. Raises DamagedError, after which

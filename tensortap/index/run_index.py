@@ -7,29 +7,21 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, DeniedError, NotFoundError, TensortapError
-from tensortap.core.names import GRAPHS, is_worker_name
+from tensortap.core.names import GRAPHS
 from tensortap.core.progress import Advance
 from tensortap.core.text import counted
-from tensortap.dump.format.layout import COMPACT, COMPACT_MANIFEST
-from tensortap.dump.format.run_files import RUN_FILE, WORKER_FILE, WorkerInfo
-from tensortap.dump.read.runs import RunReader
+from tensortap.dump.format.layout import COMPACT
+from tensortap.dump.format.run_files import WorkerInfo
+from tensortap.dump.read.runs import RunReader, prefetch_run
 from tensortap.dump.read.stats_reader import TailPosition
-from tensortap.dump.recording.recording_files import (
-    FOLDER,
-    MANIFEST,
-    RecordingNote,
-    RecordingPlace,
-    find_recordings,
-    recording_note,
-)
-from tensortap.storage.entry import Entry
-from tensortap.storage.filesystem import exists, prefetch, scan, stat_path
-from tensortap.storage.uri import is_remote
+from tensortap.dump.recording.recording_files import RecordingNote, RecordingPlace, RunRecordings
+from tensortap.storage.filesystem import exists, stat_path
 from tensortap.system.user_dirs import cache_folder
 
 from .cache.container import ContainerError
@@ -49,7 +41,6 @@ from .worker_follower import WorkerFollower, WorkerStatus
 _LOG = logging.getLogger(__name__)
 
 _LOOK = 0.02  # s between two looks whether rows are read
-_FEW = 8  # snapshots per one that is read without the others
 _MOST_LOST = 100  # values that are noted as damaged
 SETTLE_SECONDS = 2.0  # the coarsest timestamps of common file systems (FAT)
 
@@ -118,9 +109,7 @@ class RunIndex:
         self.info: dict[str, Any] = {}
         self.described = True  # by a run.json that could be read
         self._info_damage: list[str] = []
-        self._notes: dict[Path, tuple[Entry | None, RecordingNote]] = {}
-        self._recordings_at = -1  # when their folder changed last, as of the last look
-        self._recordings_damage: list[str] = []
+        self._recordings = RunRecordings(path)
         self._info_denied = False  # it is unreadable
         self._missing_workers: list[str] = []  # sentences
         self._lost: dict[tuple[object, ...], str] = {}  # damaged values, and why
@@ -130,7 +119,6 @@ class RunIndex:
         self.events = RunEvents(path)
         self._positions: dict[str, TailPosition] = {}  # where the saved index ends
         self._compacted: CompactedRun | None = None  # where the statistics files are not here
-        self._reads_rows = False
         self._reader: RunReader | None = None
         self._shelf: GraphCache | None = None
         self._followers: dict[str, WorkerFollower] = {}
@@ -151,7 +139,7 @@ class RunIndex:
         """
         with self._lock:
             with suppress(TensortapError, OSError):  # reported by what reads more of it
-                self._look_at_recordings()
+                self.version += self._recordings.look()
             if self._broken or self._is_settled():
                 return False
             before, touched = self._state(), self._touched()
@@ -247,31 +235,22 @@ class RunIndex:
         return any(more)
 
     def _open(self) -> None:
-        self._prefetch()
+        prefetch_run(self.path)
         reader = RunReader(self.path)
         self._compacted = CompactedRun.find(self.path)
+        self._begin(reader)
+        self._reader = reader
+
+    def _begin(self, reader: RunReader) -> None:
+        """Begins with what is saved, or compacted."""
+        self.catalog = Catalog(self.path, histograms=self._saved is not None and self._compacted is None)
         if self._compacted is None:
-            self.catalog = self._empty_catalog()
             self._load()
         else:
             self._saved = None  # its rows have a separate cache
-            self.catalog = Catalog(self.path)
             self._compacted.open(self.catalog, self._shared.cache)
         self._describe(reader)
         self._shelf = GraphCache(reader, self.catalog, self._shared.graph_nodes)
-        self._reader = reader
-
-    def _prefetch(self) -> None:
-        """Requests what opening a run at an address needs, in as few rounds as possible."""
-        if not is_remote(self.path):
-            return
-        with suppress(OSError, DamagedError):
-            names = [entry.name for entry in scan(self.path) if entry.is_folder]
-            workers = [self.path / name for name in names if is_worker_name(name)]
-            folders = [self.path / name for name in (GRAPHS, COMPACT) if name in names]
-            prefetch([*folders, *workers], [self.path / RUN_FILE])
-            inside = [path / entry.name for path in folders for entry in scan(path) if _opens_with(entry)]
-            prefetch((), [*inside, *(path / WORKER_FILE for path in workers)])
 
     def _describe(self, reader: RunReader) -> None:
         """Reads `run.json`."""
@@ -297,10 +276,7 @@ class RunIndex:
             self._positions = self._saved.load(self.catalog)
         except ContainerError as error:
             _LOG.debug("%s is read from its dump: %s", self.name, error)
-            self.catalog = self._empty_catalog()
-
-    def _empty_catalog(self) -> Catalog:
-        return Catalog(self.path, histograms=self._saved is not None)
+            self.catalog = Catalog(self.path, histograms=True)
 
     def _read_by_engine(self, reading: EngineReading) -> None:
         """Fills the catalog, in which nothing is yet. Raises TensortapError: a task failed."""
@@ -318,26 +294,17 @@ class RunIndex:
         """
         if not compacted.is_current():
             raise RunReplacedError(self.name)
-        unread, reading = compacted.unread(), self._shared.reading
-        if unread and reading is not None and not compacted.is_stale:
-            self._reads_rows = True
-            try:
-                reading.read_parts(self.path, compacted, unread)
-            finally:
-                self._reads_rows = False
-        elif unread:
-            with suppress(DamagedError):
-                unread[0].read()
+        reading = self._shared.reading
+        more = compacted.read_on(
+            None if reading is None else partial(reading.read_parts, self.path, compacted)
+        )
         if compacted.is_stale:  # without the parts that are damaged
             self.generation += 1
             self._positions, self._followers, self._here = {}, {}, {}
-            self.catalog = Catalog(self.path)
-            compacted.open(self.catalog, self._shared.cache)
             assert self._reader is not None
-            self._describe(self._reader)
-            self._shelf = GraphCache(self._reader, self.catalog, self._shared.graph_nodes)
+            self._begin(self._reader)
             return True
-        return bool(unread)
+        return more
 
     def _save(self, more: bool) -> None:
         """Saves the index if it is due."""
@@ -385,21 +352,13 @@ class RunIndex:
         return self._compacted is not None and self.catalog.rows > 0
 
     def unread_rows_of(self, tensors: Array) -> dict[str, Array] | None:
-        """Columns of the snapshots of some tensors (by code), if the run is compacted and not all of it was
-        read yet; None if they are too many, or damaged."""
-        compacted, catalog = self._compacted, self.catalog
-        if compacted is None or not compacted.unread():
-            return None
-        if sum(map(catalog.tensors.snapshots.of, tensors.tolist())) * _FEW > catalog.rows:
-            return None
-        with suppress(DamagedError):
-            return compacted.rows_of(tensors)
-        return None
+        """See `CompactedRun.unread_rows_of`; None if the run is not compacted."""
+        return None if self._compacted is None else self._compacted.unread_rows_of(tensors, self.catalog)
 
     def wait_for_rows(self, advance: Advance) -> None:
         """Returns when no other thread reads the rows of a compacted run: who needs all of them would read
         them a second time. `advance` may raise to stop waiting."""
-        while self._reads_rows:
+        while self._compacted is not None and self._compacted.is_reading:
             advance(*self.progress(), "reading")
             time.sleep(_LOOK)
 
@@ -478,25 +437,11 @@ class RunIndex:
         compacted = [] if self._compacted is None else self._compacted.damage
         lost = list(self._lost.values()) if self._lost_at == self.catalog.prunings else []
         found = self._info_damage + self._missing_workers + compacted + workers + denied
-        return found + graphs + self.events.damage + lost + self._recordings_damage
+        return found + graphs + self.events.damage + lost + self._recordings.damage
 
     def recordings(self) -> list[tuple[RecordingPlace, RecordingNote]]:
         """The recordings of the run, and their notes. A readable note is read once."""
-        places = find_recordings(self.path)
-        for place in places:
-            state, known = _state_of(place.path / MANIFEST), self._notes.get(place.path)
-            if known is None or known[0] != state or known[1].damage:
-                self._notes[place.path] = state, recording_note(place.path)
-        return [(place, self._notes[place.path][1]) for place in places]
-
-    def _look_at_recordings(self) -> None:
-        """Finds recordings without a sound manifest: on this disk at each look, else when some were added."""
-        at = _added(self.path / FOLDER)
-        if at != self._recordings_at or self._recordings_damage or not is_remote(self.path):
-            self._recordings_at = at
-            damage = [note.damage for _, note in self.recordings() if note.damage] if at else []
-            self.version += damage != self._recordings_damage
-            self._recordings_damage = damage
+        return self._recordings.notes()
 
     @property
     def lossy_workers(self) -> set[str]:
@@ -553,13 +498,15 @@ class RunIndex:
 
     def _count(self) -> RunOverview:
         steps = self.steps.step
+        with self.catalog.lock:
+            nodes = 0 if self._shelf is None else self._shelf.nodes()
         return RunOverview(
             id=self.id,
             name=self.name,
             created=self.created,
             last_time=self.catalog.last_time,
             snapshots=self.catalog.rows,
-            nodes=self._count_nodes(),
+            nodes=nodes,
             first_step=int(steps[0]) if len(steps) else None,
             last_step=int(steps[-1]) if len(steps) else None,
             step_count=len(steps),
@@ -570,23 +517,6 @@ class RunIndex:
             closed=all(worker.closed for worker in self.workers),
             error=self.error,
         )
-
-    def _count_nodes(self) -> int:
-        with self.catalog.lock:
-            return 0 if self._shelf is None else self._shelf.nodes()
-
-
-def _opens_with(entry: Entry) -> bool:
-    """Whether a file of graphs or of `compact/` is read when a run is opened."""
-    return entry.name == COMPACT_MANIFEST or entry.name.endswith((".arrows", ".bin"))
-
-
-def _state_of(path: Path) -> Entry | None:
-    """Differs once a file is changed; None if it cannot be seen."""
-    try:
-        return stat_path(path)
-    except (OSError, DamagedError):
-        return None
 
 
 def _added(folder: Path) -> int:

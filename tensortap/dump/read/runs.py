@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from tensortap.core.names import GRAPHS, MAX_RUN_DEPTH, is_inside_run, is_worker
 from tensortap.core.records import Graph
 from tensortap.storage.filesystem import prefetch, scan, stat_path
 from tensortap.storage.links import trust
+from tensortap.storage.uri import is_remote
 
 from ..format.graphs import count_nodes, is_graph_id, read_graph, read_graph_table
 from ..format.layout import COMPACT, COMPACT_MANIFEST, stats_path
@@ -57,6 +59,25 @@ def find_runs(logdir: str | Path, unread: Unread = lambda folder, error: None) -
         return [(root.resolve().name, root)]
     found = _search(folders, MAX_RUN_DEPTH, report)
     return sorted((path.relative_to(root).as_posix(), path) for path in found)
+
+
+def prefetch_run(run_dir: Path) -> None:
+    """Requests what opening a run at an address needs, in as few rounds as possible; does nothing for other
+    runs."""
+    if not is_remote(run_dir):
+        return
+    with suppress(OSError, DamagedError):
+        names = [entry.name for entry in scan(run_dir) if entry.is_folder]
+        workers = [run_dir / name for name in names if is_worker_name(name)]
+        folders = [run_dir / name for name in (GRAPHS, COMPACT) if name in names]
+        prefetch([*folders, *workers], [run_dir / RUN_FILE])
+        inside = [path / entry.name for path in folders for entry in scan(path) if _opens_with(entry.name)]
+        prefetch((), [*inside, *(path / WORKER_FILE for path in workers)])
+
+
+def _opens_with(name: str) -> bool:
+    """Whether a file of graphs or of `compact/` is read when a run is opened."""
+    return name == COMPACT_MANIFEST or name.endswith((".arrows", ".bin"))
 
 
 def _search(folders: list[Path], depth: int, unread: Unread) -> Iterator[Path]:

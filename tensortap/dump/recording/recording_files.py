@@ -9,17 +9,19 @@ import shutil
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tensortap.core.errors import DamagedError, NotFoundError, TensortapError
 from tensortap.core.names import short_function_name
+from tensortap.storage.entry import Entry
 from tensortap.storage.files import FileReader, json_bytes, publish_json, read_json
 from tensortap.storage.filesystem import exists, is_folder, scan, stat_path
+from tensortap.storage.uri import is_remote
 
-from ..read.runs import RunReader, Unread
+from ..read.runs import RunReader
 from .blobs import LARGE, SMALL, BlobReader, Blobs, FolderBlobs, get, large_name, store
 from .recording import Recording
 from .recording_manifest import checked_manifest, from_manifest, to_manifest
@@ -78,7 +80,9 @@ def being_written(run_dir: Path) -> list[Path]:
     return found
 
 
-def find_recordings(run_dir: Path, unread: Unread = lambda folder, error: None) -> list[RecordingPlace]:
+def find_recordings(
+    run_dir: Path, unread: Callable[[Path, OSError], object] = lambda folder, error: None
+) -> list[RecordingPlace]:
     """The recordings of a run, by step, call and time. Links are not followed.
 
     One without a readable `recording.json` is listed, too, so that no earlier step is replayed in its place.
@@ -102,6 +106,46 @@ def find_recordings(run_dir: Path, unread: Unread = lambda folder, error: None) 
                 unread(base / entry.name, error)
             found.append(RecordingPlace(int(name[1]), int(name[2]), base / entry.name))
     return _in_order(found)
+
+
+class RunRecordings:
+    """The recordings of a run that is read again and again.
+
+    Attributes:
+        damage: sentences about those without a sound manifest, as of the last `look`.
+    """
+
+    def __init__(self, run_dir: Path) -> None:
+        self._run_dir = run_dir
+        self._notes: dict[Path, tuple[Entry | None, RecordingNote]] = {}
+        self._added: Entry | None = None  # their folder as of the last look
+        self.damage: list[str] = []
+
+    def notes(self) -> list[tuple[RecordingPlace, RecordingNote]]:
+        """The recordings, and their notes. A readable note is read once."""
+        places = find_recordings(self._run_dir)
+        for place in places:
+            state, known = _state_of(place.path / MANIFEST), self._notes.get(place.path)
+            if known is None or known[0] != state or known[1].damage:
+                self._notes[place.path] = state, recording_note(place.path)
+        return [(place, self._notes[place.path][1]) for place in places]
+
+    def look(self) -> bool:
+        """Looks for damage: on this disk each time, else when recordings were added. Returns whether it
+        differs."""
+        before, at = self.damage, _state_of(self._run_dir / FOLDER)
+        if at != self._added or before or not is_remote(self._run_dir):
+            self._added = at
+            self.damage = [note.damage for _, note in self.notes() if note.damage] if at else []
+        return self.damage != before
+
+
+def _state_of(path: Path) -> Entry | None:
+    """Differs once a file or folder is changed; None if it cannot be seen."""
+    try:
+        return stat_path(path)
+    except (OSError, DamagedError):
+        return None
 
 
 def _in_order(found: list[RecordingPlace]) -> list[RecordingPlace]:
