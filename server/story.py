@@ -28,6 +28,7 @@ from flask import Flask
 from tensortap.core.errors import NotFoundError, TensortapError
 from tensortap.core.progress import AdvanceCount, ignore_count
 from tensortap.core.text import counted
+from tensortap.dump.format.layout import VIEWER_PART
 from tensortap.exporters.tap_zip import refuse_damage
 from tensortap.index.run_index import RunIndex
 
@@ -37,7 +38,6 @@ from .responses.columns_format import read_columns
 FORMAT = "tensortap-story"
 VERSION = 1
 VIEWER = Path(__file__).parent / "static" / "viewer.html"
-VIEWER_PART = "viewer/story.json.gz"  # in a .tap.zip
 MAX_BYTES = 24 * 2**20  # compressed; base64 adds a third
 MAX_STEPS = 16
 _MAX_ROWS = 2000  # of the table at a step

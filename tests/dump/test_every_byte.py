@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from tensortap.core.records import Graph, Node
-from tensortap.dump.format.layout import HEADER
+from tensortap.dump.format.layout import HEADER, VIEWER_PART
 from tensortap.dump.maintenance.run_check import check_run
 from tensortap.dump.recording.recording import Argument, Recording
 from tensortap.dump.recording.recording_files import write_recording
@@ -172,3 +173,18 @@ def test_a_closing_that_is_gone_is_reported(tmp_path: Path) -> None:
     report = check_run("r", run)
     assert report.damage == []
     assert "closed.json is missing" in report.pending[0]
+
+
+def test_a_changed_story_in_an_archive_is_reported(tmp_path: Path) -> None:
+    write_values(tmp_path / "r")
+    path = tmp_path / "r.tap.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.write(tmp_path / "r/run.json", "r/run.json")
+        archive.writestr(VIEWER_PART, b"a story")
+    assert check_run("r", path / "r").damage == []
+    whole = path.read_bytes()
+    at = whole.index(b"a story")
+    path.write_bytes(whole[:at] + b"?" + whole[at + 1 :])
+    assert check_run("r", path / "r").damage == [
+        f"{VIEWER_PART} does not match its checksum. Copy the archive again, or export the run again."
+    ]

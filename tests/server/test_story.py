@@ -17,6 +17,7 @@ from small_dump import Api, write_dump
 from werkzeug.test import Client
 
 from tensortap.__main__ import main
+from tensortap.dump.format.layout import VIEWER_PART
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.server import story
 from tensortap.server.app import create_app
@@ -127,7 +128,7 @@ def test_a_packed_part_is_read_in_place_and_has_its_own_story(api: Api, first: s
     answer = api.get(f"{first}/tap.zip?steps=1")
     assert answer.content_type == "application/zip"
     with zipfile.ZipFile(BytesIO(answer.get_data())) as archive:
-        found = json.loads(gzip.decompress(archive.read(story.VIEWER_PART)))
+        found = json.loads(gzip.decompress(archive.read(VIEWER_PART)))
     assert {row["query"]["step"] for row in answers(found, "value")} == {"1"}
     path = tmp_path / "part.tap.zip"
     path.write_bytes(answer.get_data())
@@ -153,6 +154,6 @@ def test_export_stores_the_viewers_part_where_asked(logdir: Path, tmp_path: Path
     out = tmp_path / "run.tap.zip"
     assert main(["export", str(logdir / "exp" / "first"), "--viewer", "--out", str(out)]) == 0
     with zipfile.ZipFile(out) as archive:
-        assert story.VIEWER_PART in archive.namelist()
+        assert VIEWER_PART in archive.namelist()
     assert main(["check", str(out)]) == 0
     assert main(["export", str(logdir / "exp" / "first"), "--viewer", "--out", str(tmp_path / "a.csv")]) == 1

@@ -17,6 +17,7 @@ from tensortap.storage.filesystem import exists, scan
 
 COMPACT = "compact"  # the folder of a run's compacted statistics
 COMPACT_MANIFEST = "manifest.json"  # in it
+VIEWER_PART = "viewer/story.json.gz"  # in a .tap.zip, beside its run
 HEADER = 256 << 10  # bytes reserved at the start of a shard; the length word says HEADER - 8
 
 # Only these are safetensors dtypes everywhere; one unknown name makes a whole shard unreadable.

@@ -5,6 +5,7 @@ An engine reads the workers' files: a task takes several small workers, or some 
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,8 +24,10 @@ from tensortap.scale.local import LocalEngine
 from tensortap.storage.filesystem import exists, scan
 from tensortap.storage.links import follow_links, links_are_followed
 from tensortap.storage.uri import is_remote
+from tensortap.storage.zip_archive import archive_of
 
 from ..format.events import EventsTail
+from ..format.layout import VIEWER_PART
 from ..format.run_files import CLOSED_FILE, WorkerInfo
 from ..read.runs import RunReader
 from ..recording.recording_files import MANIFEST, check_recording, find_recordings
@@ -91,6 +94,7 @@ def check_run(name: str, path: Path, advance: Notice = ignore_notice, engine: En
     for answer in engine.map(check_workers, tasks, show):
         _add(report, answer)
     report.damage = list(dict.fromkeys(report.damage))  # several workers may miss one graph
+    report.damage += _check_viewer_part(path)
     unread = dict[Path, OSError]()
     places = find_recordings(path, unread.__setitem__)
     report.damage += [_unread(folder, error) for folder, error in unread.items()]
@@ -104,6 +108,22 @@ def check_run(name: str, path: Path, advance: Notice = ignore_notice, engine: En
         except (TensortapError, OSError) as error:
             report.damage.append(f"recording {place.path.name}: {error}")
     return report
+
+
+def _check_viewer_part(path: Path) -> list[str]:
+    """A sentence if the story beside a run in an archive does not match the archive's checksum of it."""
+    found = None if is_remote(path) or path.is_dir() else archive_of(path)
+    if found is None or VIEWER_PART not in found[0].files:
+        return []
+    try:
+        with zipfile.ZipFile(found[0].path) as archive, archive.open(VIEWER_PART) as part:
+            while part.read(_POLL):
+                pass
+    except (zipfile.BadZipFile, OSError, EOFError):
+        return [
+            f"{VIEWER_PART} does not match its checksum. Copy the archive again, or export the run again."
+        ]
+    return []
 
 
 def _unread(folder: Path, error: OSError) -> str:
