@@ -38,3 +38,31 @@ def test_a_function_that_is_traced_again_gives_each_finding_once(tmp_path: Path)
     assert len({(finding.rule, finding.tensor) for finding in found}) == len(found)
     (dead,) = (finding for finding in found if finding.rule == "DeadRelu")
     assert (dead.first_step, dead.last_step, dead.steps, dead.of) == (0, 19, 20, 20)
+
+
+def test_functions_of_one_name_keep_their_findings(tmp_path: Path) -> None:
+    from tensortap.capture import Tap, Watch
+
+    class First:
+        @tf.function
+        def step(self, x: Any) -> Any:
+            return tf.nn.relu(x - 100.0)
+
+    class Second:
+        @tf.function
+        def step(self, x: Any) -> Any:
+            return tf.nn.relu(x - 100.0)
+
+    steps = [First().step, Second().step]
+    with Tap(tmp_path / "r", Watch(steps=1)) as tap:
+        for step in range(20):
+            with tap.step(step):
+                steps[step % 2](tf.ones([2 + step % 2, 3]))
+    log = LogIndex(tmp_path)
+    log.refresh()
+    (run,) = log.runs
+    dead = [finding for finding in check_rules(run).findings if finding.rule == "DeadRelu"]
+    assert sorted((each.first_step, each.last_step, each.steps, each.of) for each in dead) == [
+        (step, 18 + step, 10, 10) for step in range(2)
+    ]
+    assert len({finding.graph for finding in dead}) == 2

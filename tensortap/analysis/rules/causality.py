@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import product
 
-from ..model_graph.roles import TensorRole
+from ..model_graph.roles import Roles, TensorRole
 from ..run_view.run_view import RunView
 from .builtin.losses import explodes
 from .finding import SEVERITIES, Finding, Hit, Severity
@@ -176,7 +176,7 @@ def _once_per_function(view: RunView, hits: Sequence[Hit]) -> list[Hit]:
     codes = view.cached("codes by function", lambda: _codes_by_function(view))
     groups: dict[_FunctionTensor, list[Hit]] = {}
     for hit in hits:
-        groups.setdefault(_function_tensor(view.tensors[hit.tensor]), []).append(hit)
+        groups.setdefault(_function_tensor(view, view.tensors[hit.tensor]), []).append(hit)
     joined, repeated = dict[int, Hit](), set[int]()
     for key, group in groups.items():
         if len(codes[key]) == 1:
@@ -192,19 +192,34 @@ def _once_per_function(view: RunView, hits: Sequence[Hit]) -> list[Hit]:
     return [joined.get(hit.tensor, hit) for hit in hits if hit.tensor not in repeated]
 
 
-_FunctionTensor = tuple[str, str, str]  # function, tensor name, op type: equal in all traces of the function
+# Function, its weights, tensor name, op type, source lines: equal in all traces of a function. Two functions
+# may share the name, as methods of two classes do, or also the lines, as those that one function makes.
+_FunctionTensor = tuple[str, frozenset[tuple[str, str]], str, str, str]
 
 
-def _function_tensor(tensor: TensorRole) -> _FunctionTensor:
+def _function_tensor(view: RunView, tensor: TensorRole) -> _FunctionTensor:
     function = tensor.graph.rpartition("-")[0] or tensor.graph  # a graph's id ends with a hash
-    return function, tensor.name, tensor.op_type
+    roles = view.roles(tensor.graph)
+    weights, lines = view.cached(f"weights and lines of {tensor.graph}", lambda: _weights_and_lines(roles))
+    return function, weights, tensor.name, tensor.op_type, lines.get(tensor.row, "")
+
+
+def _weights_and_lines(roles: Roles) -> tuple[frozenset[tuple[str, str]], dict[int, str]]:
+    """Path and shape of the weights that a graph reads, without the moving statistics, which only training
+    updates; source lines by row."""
+    graph = roles.graph
+    paths = ((path, row) for path, rows in roles.reads.items() for row in rows)
+    weights = {(path, graph.shape[row]) for path, row in paths if "moving_" not in path}
+    texts = list(map(str, graph.about.get("stacks") or ()))
+    stacks = [] if graph.table is None else graph.table.column("stack").to_pylist()
+    return frozenset(weights), {row: texts[at] for row, at in enumerate(stacks) if 0 <= at < len(texts)}
 
 
 def _codes_by_function(view: RunView) -> dict[_FunctionTensor, list[int]]:
     """The codes of each tensor of a function, one a trace."""
     found: dict[_FunctionTensor, list[int]] = {}
     for tensor in view.tensors:
-        found.setdefault(_function_tensor(tensor), []).append(tensor.code)
+        found.setdefault(_function_tensor(view, tensor), []).append(tensor.code)
     return found
 
 
