@@ -173,7 +173,7 @@ def test_a_graph_knows_the_workers_that_captured_it(tmp_path):
 
 
 def test_handles_are_drawn_under_the_names_of_their_variables(tmp_path):
-    """GIVEN what TensorFlow calls `unknown` and `…_resource` THEN a variable's path occurs once."""
+    """GIVEN what TensorFlow calls `unknown` and `…_resource` THEN both have the path of their variable."""
 
     def handle(name, variable, function="step", inputs=()):
         marks = {"tensortap.variable": variable} if variable else {}
@@ -194,7 +194,7 @@ def test_handles_are_drawn_under_the_names_of_their_variables(tmp_path):
     log.refresh()
     assert log.runs[0].graph(graph_id).paths == [
         "variables/dense/kernel",
-        "variables/net_dense_matmul_resource",
+        "variables/dense/kernel (2)",
         "variables/dense/bias",
         "variables/iterator",
         "table",

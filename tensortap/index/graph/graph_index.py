@@ -252,25 +252,18 @@ class GraphIndex:
     @cached_property
     def _known_names(self) -> dict[int, str]:
         """Row -> better name of arguments. One called `unknown`, `unknown_0` … has the path of its variable,
-        else the name of the passed tensor's node. `…_resource` has the path of its variable, if no other
-        argument has it."""
+        else the name of the passed tensor's node. `…_resource` has the path of its variable."""
         found: dict[int, str] = {}
-        rest: list[int] = []
         for row in np.flatnonzero(self.op_type.where("_Arg".__eq__)).tolist():
+            variable = self._notes.get(row, {}).get("tensortap.variable", "")
             if _UNKNOWN.search(self.names[row]) is None:
-                rest.append(row)
+                if variable and self.names[row].endswith("_resource"):
+                    found[row] = variable
                 continue
             passed = ((self.cell("inputs", row) or [""])[0]).partition(":")[0]
-            known = found.get(self.rows.get(passed, -1), passed)
-            known = self._notes.get(row, {}).get("tensortap.variable") or known
+            known = variable or found.get(self.rows.get(passed, -1), passed)
             if known:
                 found[row] = known
-        taken = set(found.values())
-        for row in rest:
-            variable = self._notes.get(row, {}).get("tensortap.variable", "")
-            if variable and variable not in taken and self.names[row].endswith("_resource"):
-                found[row] = variable
-                taken.add(variable)
         return found
 
     @cached_property

@@ -14,6 +14,8 @@ export interface LossLine {
   readonly bad: number | null;
   readonly low: number;
   readonly high: number;
+  /** Whether the scale of the loss is logarithmic. */
+  readonly log: boolean;
   /** The last logged values at or before a step. */
   at(step: number): { loss: number; rate: number; epoch: number } | null;
 }
@@ -37,8 +39,9 @@ export function lossLine({ tensor, step, epoch, values, epochs }: TrainingLogs, 
   const [low, high] = [Math.min(...finite), Math.max(...finite)];
   const line = (column: readonly number[]): Point[] => {
     const shown = column.map((value, i) => (inView[i] && Number.isFinite(value) ? value : Number.NaN));
-    const scale = scaleOf(shown.filter(Number.isFinite));
-    return shown.flatMap((value, i) => (Number.isNaN(value) ? [] : [{ x: placeOf(step[i]!, steps), y: scale(value) }]));
+    const values = shown.filter(Number.isFinite);
+    const range = { low: Math.min(...values), high: Math.max(...values) };
+    return shown.flatMap((value, i) => (Number.isNaN(value) ? [] : [{ x: placeOf(step[i]!, steps), y: lossHeight(range, value) }]));
   };
   const bad = loss.findIndex((value, i) => inView[i] && !Number.isFinite(value));
   const begins = epoch.flatMap((one, i) =>
@@ -53,6 +56,7 @@ export function lossLine({ tensor, step, epoch, values, epochs }: TrainingLogs, 
     bad: bad < 0 ? null : placeOf(step[bad]!, steps),
     low,
     high,
+    log: isLogarithmic({ low, high }),
     at: (asked) => {
       const i = step.findLastIndex((one) => one <= asked);
       return i < 0 ? null : { loss: loss[i] ?? Number.NaN, rate: rate[i] ?? Number.NaN, epoch: epoch[i] ?? 0 };
@@ -60,12 +64,18 @@ export function lossLine({ tensor, step, epoch, values, epochs }: TrainingLogs, 
   };
 }
 
-/** Values as shares of the height, the lowest at 0. */
-function scaleOf(values: readonly number[]): (value: number) => number {
-  const [low, high] = [Math.min(...values), Math.max(...values)];
-  if (!(high > low)) return () => 0.5;
-  if (low > 0 && high / low > LOG_FROM) return (value) => Math.log(value / low) / Math.log(high / low);
-  return (value) => (value - low) / (high - low);
+interface Range {
+  readonly low: number;
+  readonly high: number;
+}
+
+const isLogarithmic = ({ low, high }: Range): boolean => low > 0 && high / low > LOG_FROM;
+
+/** A loss as a share of the height, the lowest at 0: one scale for the step bar and the card of the loss. */
+export function lossHeight(range: Range, value: number): number {
+  const { low, high } = range;
+  if (!(high > low)) return 0.5;
+  return isLogarithmic(range) ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
 }
 
 /** Position of a step between those of the slider. */

@@ -119,6 +119,7 @@ test.each([
   [['block_0', 'block_1'], 'block'],
   [['dense', 'dense_1', 'dense_2'], 'dense'],
   [['conv1_1', 'conv2_1'], 'conv_1'],
+  [['conv2d', 'conv2d_1', 'conv2d_2'], 'conv2d'],
   [['layer_0_attention', 'layer_1_attention'], 'layer_attention'],
   [['0', '1'], '#'],
 ])('%j have %s in common', (names, label) => {

@@ -119,9 +119,7 @@ function groupOf(tree: ScopeTree, paths: TextColumn, blocks: readonly number[]):
 /** The common part of labels: `block` of `block_0`, `block_1`; `conv_a` of `conv1_a`, `conv2_a`; `dense` of `dense`, `dense_1`. */
 export function commonLabel(labels: readonly string[]): string {
   const parts = labels.map((label) => label.split(/(_?\d+)/));
-  const first = parts[0]!;
-  const level = parts.every((other) => other.length === first.length);
-  const kept = first.filter((part, i) => i % 2 === 0 || (level && parts.every((other) => other[i] === part)));
+  const kept = parts[0]!.filter((part, i) => i % 2 === 0 || parts.every((other) => other[i] === part));
   return kept.join('') || '#';
 }
 

@@ -1,7 +1,7 @@
 /** Data of a card at one step: its output, gradients and updates of its weights, and non-finite counts. */
 
 import type { StepStatistics } from '../wire/step_statistics';
-import type { LayerCard, LayerGraph, TensorPlace } from './cards';
+import type { CardWeight, LayerCard, LayerGraph, TensorPlace } from './cards';
 
 /** Measures by which cards can be coloured. */
 export const CARD_COLOUR_TITLES = {
@@ -67,19 +67,12 @@ export function cardStatistics({ cards, cardOf }: LayerGraph, step: StepStatisti
   };
   const bad = badTensors(cards, cardOf, step);
   return cards.map((card) => {
-    const output = [card.output, ...card.terms].map((place) => rows.of(place)).find((row) => row >= 0) ?? -1;
-    const [gradients, updates, weights] = [new Squares(rows), new Squares(rows), new Squares(rows)];
-    for (const weight of card.weights) {
-      for (const row of weight.gradients) gradients.add(row);
-      if (weight.updates.length === 0) continue;
-      weights.add(weight.row);
-      updates.add(...weight.updates);
-    }
+    let output = rows.of(card.output);
+    for (let i = 0; output < 0 && i < card.terms.length; i++) output = rows.of(card.terms[i]!);
     const at = (name: keyof typeof columns): number => (output < 0 ? NONE : columns[name][output]!);
     return {
-      ...(card.kind === 'loss' ? badOf(step, output) : bad[card.id]!),
-      gradientNorm: gradients.norm,
-      updateRatio: updates.norm / weights.norm,
+      ...(card.kind === 'loss' ? badOf(step, output) : (bad.get(card.id) ?? FINE)),
+      ...(card.weights.length > 0 ? normsOf(card.weights, rows) : NO_NORMS),
       zeroShare: card.kind === 'input' || at('size') < 2 ? NONE : at('zero') / at('size'),
       mean: at('mean'),
       std: at('std'),
@@ -87,6 +80,19 @@ export function cardStatistics({ cards, cardOf }: LayerGraph, step: StepStatisti
       shape: output >= 0 && step.visits[output] === 1 ? step.shape.at(output) : '',
     };
   });
+}
+
+const NO_NORMS = { gradientNorm: NONE, updateRatio: NONE };
+
+function normsOf(weights: readonly CardWeight[], rows: TensorRows): Pick<CardStatistics, 'gradientNorm' | 'updateRatio'> {
+  const [gradients, updates, changed] = [new Squares(rows), new Squares(rows), new Squares(rows)];
+  for (const weight of weights) {
+    gradients.add(...weight.gradients);
+    if (weight.updates.length === 0) continue;
+    changed.add(weight.row);
+    updates.add(...weight.updates);
+  }
+  return { gradientNorm: gradients.norm, updateRatio: updates.norm / changed.norm };
 }
 
 /** Several cards as one: norms are combined; other values are those of the last card, whose output leaves the block. */
@@ -111,7 +117,7 @@ export function joinStatistics(parts: readonly CardStatistics[], last: CardStati
 }
 
 /** Finds the row of a tensor in the statistics of a step. */
-class TensorRows {
+export class TensorRows {
   readonly l2: Float64Array;
   /** Of first outputs, by node: nearly all tensors are one. */
   private readonly first: Int32Array;
@@ -156,15 +162,17 @@ type Bad = Pick<CardStatistics, 'nan' | 'inf' | 'worst'>;
 
 /** Of one tensor: the loss is also a node of another card. */
 function badOf(step: StepStatistics, row: number): Bad {
-  if (row < 0) return { nan: 0, inf: 0, worst: null };
+  if (row < 0) return FINE;
   const nan = step.column('nan')[row]! || 0;
   const inf = (step.column('pos_inf')[row]! || 0) + (step.column('neg_inf')[row]! || 0);
   return { nan, inf, worst: nan + inf > 0 ? { row: step.node[row]!, slot: step.slot[row]! } : null };
 }
 
-/** NaN and infinities in the tensors of each card's nodes, and in its gradients and updates. */
-function badTensors(cards: readonly LayerCard[], cardOf: Int32Array, step: StepStatistics): Bad[] {
-  const [nan, inf, worst] = [new Float64Array(cards.length), new Float64Array(cards.length), new Array<number>(cards.length).fill(-1)];
+const FINE: Bad = { nan: 0, inf: 0, worst: null };
+
+/** NaN and infinities in the tensors of each card's nodes, and in its gradients and updates, of cards with any. */
+function badTensors(cards: readonly LayerCard[], cardOf: Int32Array, step: StepStatistics): Map<number, Bad> {
+  const found = new Map<number, Bad>();
   const columns = { nan: step.column('nan'), positive: step.column('pos_inf'), negative: step.column('neg_inf') };
   let weights: Map<number, number[]> | undefined;
   for (let row = 0; row < step.count; row++) {
@@ -174,16 +182,13 @@ function badTensors(cards: readonly LayerCard[], cardOf: Int32Array, step: StepS
     const node = step.node[row]!;
     const own = cardOf[node] ?? -1;
     for (const card of own >= 0 ? [own] : (weights.get(node) ?? [])) {
-      nan[card]! += nans;
-      inf[card]! += infs;
-      const known = worst[card]!;
-      if (known < 0 || (nans > 0 && !(columns.nan[known]! > 0))) worst[card] = row;
+      const known = found.get(card) ?? FINE;
+      const isWorse = known.worst === null || (nans > 0 && known.nan === 0);
+      const worst = isWorse ? { row: node, slot: step.slot[row]! } : known.worst;
+      found.set(card, { nan: known.nan + nans, inf: known.inf + infs, worst });
     }
   }
-  return cards.map(({ id }) => {
-    const row = worst[id]!;
-    return { nan: nan[id]!, inf: inf[id]!, worst: row < 0 ? null : { row: step.node[row]!, slot: step.slot[row]! } };
-  });
+  return found;
 }
 
 /** The cards with a gradient or an update, by its row. */

@@ -1,5 +1,6 @@
 /** The layers of a graph as cards: which nodes belong to which call of a layer, and the tensors between them. */
 
+import { DictColumn } from '../../lib/arrays/columns';
 import type { GraphData, LayerCall } from '../wire/graph';
 import type { DataFlow } from './data_flow';
 import { FED, guessClass, HEAVY, isOpScope, READS, SHAPE_OPS, signsOf, THIN } from './op_sets';
@@ -75,6 +76,7 @@ const MOST_TERMS = 32;
 const MOST_IN_ATOM = 12;
 const NOTHING: readonly number[] = [];
 const CONSTANT = new Set(['Const']);
+const ARGUMENT = new Set(['_Arg']);
 
 export function layerGraphOf(graph: GraphData, flow: DataFlow, roles: StepRoles): LayerGraph {
   return new Contraction(graph, flow, roles).run();
@@ -84,15 +86,19 @@ class Contraction {
   private readonly drafts: Draft[] = [];
   private readonly byKey = new Map<string, number>();
   private readonly cardOf: Int32Array;
-  private readonly layerAt: (row: number) => string;
+  private readonly forward: readonly number[];
+  /** The layer of each row: recorded, or derived from name scopes. */
+  private readonly layer: DictColumn;
   private readonly recorded: boolean;
   private readonly opIs: (row: number, set: ReadonlySet<string>) => boolean;
   /** Containers, with the number of different layers in each. */
   private readonly containers = new Map<string, number>();
   private readonly atoms = new Set<string>();
-  private readonly cardPaths = new Map<string, string | null>();
+  /** By number of the layer: the path of its outermost card; null for a container's own nodes. */
+  private readonly cardPaths: readonly (string | null)[];
   private readonly heavy = new Map<string, number>();
-  private readonly scopeAt: (row: number) => string | null;
+  /** The scopes that a node's call opened; null if its name does not show them. */
+  private readonly scopeAt: (row: number, path: string) => string | null;
   private readonly callOf: ReadonlyMap<string, LayerCall>;
   private readonly weightRows: WeightRows;
 
@@ -113,11 +119,13 @@ class Contraction {
       return known[graph.opTypes.codes[row]!] === 1;
     };
     this.callOf = new Map(graph.layerCalls.map((call) => [call.path, call]));
-    this.recorded = this.forward().some((row) => graph.layers.at(row) !== '');
+    this.forward = this.forwardRows();
+    this.recorded = this.forward.some((row) => graph.layers.at(row) !== '');
     const scopes = this.recorded ? null : this.scopeLayers();
-    this.layerAt = scopes ? (row) => scopes.layer[row] ?? '' : (row) => graph.layers.at(row);
-    this.scopeAt = scopes ? (row) => scopes.scope[row] ?? '' : (row) => this.callScope(row);
+    this.layer = scopes ? DictColumn.of(scopes.layer) : graph.layers;
+    this.scopeAt = scopes ? (row) => scopes.scope[row]! : (row, path) => scopeOfCall(graph.names.at(row), path.split('/'));
     this.findContainers();
+    this.cardPaths = this.layer.values.map((path) => (path === '' ? null : this.cardPath(path)));
   }
 
   run(): LayerGraph {
@@ -127,22 +135,21 @@ class Contraction {
     return this.finish();
   }
 
-  private forward(): number[] {
+  private forwardRows(): number[] {
     const rows: number[] = [];
     const { role } = this.roles;
-    const args = new Set(['_Arg']);
-    for (let row = 0; row < role.length; row++) if (role[row] === FORWARD && !this.opIs(row, args)) rows.push(row);
+    for (let row = 0; row < role.length; row++) if (role[row] === FORWARD && !this.opIs(row, ARGUMENT)) rows.push(row);
     return rows;
   }
 
   /** Layers derived from the name scopes of nodes, if none were recorded. */
   private scopeLayers(): { layer: string[]; scope: string[] } {
     const { graph } = this;
-    const [layer, scope]: [string[], string[]] = [[], []];
+    const [layer, scope]: [string[], string[]] = [new Array(graph.nodeCount).fill(''), new Array(graph.nodeCount).fill('')];
     const handles = new Set(['_Arg', 'VarHandleOp']);
     const opTypes = new Set(graph.opTypes.values);
     const known = new Map<string, [string, string]>();
-    for (const row of this.forward()) {
+    for (const row of this.forward) {
       if (this.opIs(row, handles)) continue;
       const name = graph.names.at(row);
       const prefix = name.slice(0, Math.max(0, name.lastIndexOf('/')));
@@ -159,14 +166,15 @@ class Contraction {
   }
 
   private findContainers(): void {
-    const paths = new Set<string>();
-    for (const row of this.forward()) {
-      const path = this.layerAt(row);
-      if (path === '') continue;
-      paths.add(path);
-      if (this.opIs(row, HEAVY)) this.heavy.set(path, (this.heavy.get(path) ?? 0) + 1);
+    const { codes, values } = this.layer;
+    const [used, heavy] = [new Uint8Array(values.length), new Int32Array(values.length)];
+    for (const row of this.forward) {
+      used[codes[row]!] = 1;
+      if (this.opIs(row, HEAVY)) heavy[codes[row]!]!++;
     }
-    for (const path of paths) {
+    for (const [code, path] of values.entries()) {
+      if (!used[code] || path === '') continue;
+      this.heavy.set(path, heavy[code]!);
       for (let cut = path.lastIndexOf('/'); cut > 0; cut = path.lastIndexOf('/', cut - 1)) {
         const outer = path.slice(0, cut);
         this.containers.set(outer, (this.containers.get(outer) ?? 0) + 1);
@@ -182,28 +190,12 @@ class Contraction {
     return (this.heavy.get(path) ?? 0) > 0 && this.containers.get(path)! <= MOST_IN_ATOM;
   }
 
-  /** The card path of a layer path: that of the outermost card around it; null for a container's own nodes. */
   private cardPath(path: string): string | null {
-    let found = this.cardPaths.get(path);
-    if (found === undefined) {
-      found = this.findCardPath(path);
-      this.cardPaths.set(path, found);
-    }
-    return found;
-  }
-
-  private findCardPath(path: string): string | null {
     for (let cut = path.indexOf('/'); cut > 0; cut = path.indexOf('/', cut + 1)) {
       const outer = path.slice(0, cut);
       if (this.atoms.has(outer)) return outer;
     }
     return this.containers.has(path) && !this.atoms.has(path) ? null : path;
-  }
-
-  /** The scopes that a node's call opened; null if its name does not show them. */
-  private callScope(row: number): string | null {
-    const path = this.cardPath(this.layerAt(row));
-    return path === null ? null : scopeOfCall(this.graph.names.at(row), path.split('/'));
   }
 
   private draft(key: string, kind: CardKind, path: string, scope: string, slot = 0): number {
@@ -222,20 +214,27 @@ class Contraction {
   private assignLayers(): void {
     const lost: [number, string][] = [];
     const taken = new Map<string, number[]>();
-    for (const row of this.forward()) {
-      const layer = this.layerAt(row);
-      if (layer === '') continue;
-      const path = this.cardPath(layer);
+    // Most nodes are of the same call as the one before: their names begin with its scopes.
+    let last = { path: '', begin: '', card: -1, rows: [] as number[] };
+    for (const row of this.forward) {
+      const path = this.cardPaths[this.layer.codes[row]!] ?? null;
       if (path === null) continue;
-      const scope = this.scopeAt(row);
+      if (path === last.path && last.begin !== '/' && this.graph.names.at(row).startsWith(last.begin)) {
+        this.take(last.card, row);
+        last.rows.push(row);
+        continue;
+      }
+      const scope = this.scopeAt(row, path);
       if (scope === null) {
         lost.push([row, path]);
         continue;
       }
-      this.take(this.draft(`layer ${path} ${scope}`, 'layer', path, scope), row);
-      const rows = taken.get(path);
-      if (rows) rows.push(row);
-      else taken.set(path, [row]);
+      const card = this.draft(`layer ${path} ${scope}`, 'layer', path, scope);
+      this.take(card, row);
+      const rows = taken.get(path) ?? [];
+      rows.push(row);
+      taken.set(path, rows);
+      last = { path, begin: `${scope}/`, card, rows };
     }
     // Casts and masks that Keras creates outside the layer's scope belong to the nearest call of that layer.
     for (const [row, path] of lost) {
@@ -248,7 +247,6 @@ class Contraction {
   private assignInputs(): Uint8Array {
     const { graph, flow, roles } = this;
     const given = new Uint8Array(graph.nodeCount);
-    const argument = new Set(['_Arg']);
     for (let row = 0; row < graph.nodeCount; row++) {
       const role = roles.role[row];
       if (role !== INPUT && role !== FORWARD) continue;
@@ -256,8 +254,8 @@ class Contraction {
       const dtype = graph.dtypes.at(row);
       const root = flow.inStart[row] === flow.inStart[row + 1];
       const isFed =
-        role === INPUT && (this.opIs(row, FED) || (this.opIs(row, argument) && root && dtype !== 'resource' && dtype !== 'variant'));
-      const isNoise = NOISE.test(op) && this.layerAt(row) === '';
+        role === INPUT && (this.opIs(row, FED) || (this.opIs(row, ARGUMENT) && root && dtype !== 'resource' && dtype !== 'variant'));
+      const isNoise = NOISE.test(op) && this.layer.at(row) === '';
       if (!isFed && !isNoise) continue;
       const slots = isFed ? Math.max(1, graph.slots[row]!) : 1;
       for (let slot = 0; slot < slots; slot++) {
@@ -283,7 +281,7 @@ class Contraction {
     const active = flow.downstream(starts, shapeOps);
     const opaque = graph.dtypes.values.map((dtype) => dtype === 'resource' || dtype === 'bool');
     const carried: (readonly number[])[] = new Array(graph.nodeCount).fill(NOTHING);
-    const tensors = new TensorList();
+    const tensors = new TensorList(graph.nodeCount);
     const flowing = (row: number): readonly number[] => {
       const [start, end] = [flow.inStart[row]!, flow.inStart[row + 1]!];
       let found: number[] = [];
@@ -338,14 +336,14 @@ class Contraction {
     const fromLayer = this.roles.role[row] === FORWARD && all.some((card) => this.drafts[card]!.kind !== 'input');
     if (cards.size < 2 && !fromLayer) return -1;
     const only = cards.size === 1 && this.drafts[all[0]!]!.kind === 'op' ? all[0]! : -1;
-    const card = only >= 0 ? only : this.draft(`op ${row}`, 'op', this.layerAt(row), this.containerScope(row));
+    const card = only >= 0 ? only : this.draft(`op ${row}`, 'op', this.layer.at(row), this.containerScope(row));
     this.take(card, row);
     return card;
   }
 
   /** The scopes of the container call around an operator. */
   private containerScope(row: number): string {
-    const path = this.layerAt(row);
+    const path = this.layer.at(row);
     return path === '' ? '' : (scopeOfCall(this.graph.names.at(row), path.split('/')) ?? path);
   }
 
@@ -558,9 +556,11 @@ class WeightRows {
 
   of(rows: Int32Array): CardWeight[] {
     const found = new Map<string, CardWeight>();
+    if (!this.any) return [];
     for (const row of rows) {
+      if (this.graph.kinds.at(row) !== 'weight') continue;
       const variable = this.graph.variables.at(row);
-      if (variable === '' || this.graph.kinds.at(row) !== 'weight' || found.has(variable) || isSeed(variable)) continue;
+      if (variable === '' || found.has(variable) || isSeed(variable)) continue;
       const [gradients, updates] = [this.gradients.get(variable) ?? [], this.updates.get(variable) ?? []];
       found.set(variable, { variable, row, trainable: !this.frozen.has(variable), gradients, updates });
     }
@@ -573,17 +573,22 @@ const isSeed = (variable: string): boolean => /seed_generator(?:_\d+)?\/|seed_ge
 
 /** The tensors between cards, each with a number. */
 class TensorList {
-  private readonly numbers = new Map<number | string, number>();
+  /** Numbers of the first outputs by row, and of further ones by row and slot. */
+  private readonly first: Int32Array;
+  private readonly further = new Map<string, number>();
   private readonly all: (readonly [number, number, number])[] = [];
 
+  constructor(nodeCount: number) {
+    this.first = new Int32Array(nodeCount).fill(-1);
+  }
+
+  /** A tensor is of one card. */
   add(card: number, row: number, slot: number): number {
-    // As a number while that is exact.
-    const key = slot < 256 && card < 2 ** 20 ? (card * 2 ** 24 + row) * 256 + slot : `${card} ${row} ${slot}`;
-    let number = this.numbers.get(key);
-    if (number === undefined) {
-      number = this.all.push([card, row, slot]) - 1;
-      this.numbers.set(key, number);
-    }
+    const known = slot === 0 ? this.first[row]! : (this.further.get(`${row}:${slot}`) ?? -1);
+    if (known >= 0) return known;
+    const number = this.all.push([card, row, slot]) - 1;
+    if (slot === 0) this.first[row] = number;
+    else this.further.set(`${row}:${slot}`, number);
     return number;
   }
 

@@ -18,8 +18,8 @@ export function captured(name: string, calls: readonly LayerCall[] = []): Analys
   return analysed(readFileSync(new URL(`./fixtures/${name}.tsv`, import.meta.url), 'utf8'), calls);
 }
 
-/** A graph whose nodes are `name op_type layer inputs`, inputs by names: `dense/MatMul MatMul net/dense x,dense/kernel`. */
-export function written(lines: readonly string[], shapes: Readonly<Record<string, string>> = {}): Analysed {
+/** A graph whose nodes are `name op_type layer inputs`, inputs by names: `dense/MatMul MatMul net/dense x,dense/kernel`; it may return one. */
+export function written(lines: readonly string[], shapes: Readonly<Record<string, string>> = {}, returned?: string): Analysed {
   const rows = lines.map((line) => line.split(/\s+/));
   const places = new Map(rows.map(([name], at) => [name, at]));
   const nodes = rows.map(([name, op, layer = '-', inputs = '', kind = '', variable = '']) => {
@@ -37,7 +37,9 @@ export function written(lines: readonly string[], shapes: Readonly<Record<string
       sources.join(' '),
     ].join('\t');
   });
-  return analysed(['#functions {"step": {"caller": null, "role": "root", "parent": "", "returns": []}}', 'head', ...nodes, ''].join('\n'));
+  const returns = returned === undefined ? [] : [places.get(returned), 0];
+  const functions = { step: { caller: null, role: 'root', parent: '', returns } };
+  return analysed([`#functions ${JSON.stringify(functions)}`, 'head', ...nodes, ''].join('\n'));
 }
 
 function analysed(text: string, calls: readonly LayerCall[] = []): Analysed {

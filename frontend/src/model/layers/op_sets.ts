@@ -2,6 +2,9 @@
 
 export const ASSIGN = /^(?:Ref)?Assign|^Resource(?:Sparse)?(?:Apply|Scatter(?!Nd$))/;
 
+/** Names that TensorFlow gives the backward pass; they decide where the tap recorded nothing. */
+export const TAPE = /(?:^|\/)gradient(?:s|_tape)(?:_\d+)?\//;
+
 export const READS = new Set(['ReadVariableOp', 'ResourceGather', 'ResourceGatherNd', 'VariableV2']);
 
 /** Nodes that feed data into a step. */

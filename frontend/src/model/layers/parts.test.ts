@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
+import { rowOf } from '../wire/graph';
 import { captured, written } from './layers_fixture';
-import { graphOfPart, PART_SCOPES, partsOf } from './parts';
+import { drawnScope, graphOfPart, PART_SCOPES, type Part, partsOf } from './parts';
 
-const { graph, roles } = captured('cnn');
+const { graph, roles, layers } = captured('cnn');
 const tops = (paths: { at(row: number): string }): Set<string> =>
   new Set(Array.from({ length: graph.nodeCount }, (_, row) => paths.at(row).split('/')[0]!));
 
@@ -16,22 +17,83 @@ test('a graph of one part is shown whole', () => {
 });
 
 test('the forward pass shows the model, every other part is one scope', () => {
-  const forward = graphOfPart(graph, roles.role, 'forward');
+  const forward = graphOfPart(graph, layers, roles.role, 'forward');
   const shown = [...tops(forward.paths)].filter((top) => !PART_SCOPES.has(top));
-  expect(shown).toContain('cnn_1');
+  expect(shown).toContain('cnn');
   expect(shown.some((top) => /gradient|adam|AddN|Assign/i.test(top))).toBe(false);
   expect(tops(forward.paths)).toContain('Backward pass');
 });
 
 test('rows and names stay, so that selection, colours and statistics fit', () => {
-  const backward = graphOfPart(graph, roles.role, 'backward');
+  const backward = graphOfPart(graph, layers, roles.role, 'backward');
   expect(backward.names).toBe(graph.names);
   expect(backward.nodeCount).toBe(graph.nodeCount);
-  expect(tops(backward.paths)).toContain('gradient_tape');
+  expect(tops(backward.paths)).toContain('Forward pass');
+});
+
+const pathsOf = (part: Part): Map<string, string> => {
+  const { names, paths } = graphOfPart(graph, layers, roles.role, part);
+  return new Map(Array.from({ length: graph.nodeCount }, (_, row) => [names.at(row), paths.at(row)]));
+};
+
+test('a gradient is drawn in its layer, and with it what only reads it', () => {
+  const paths = pathsOf('backward');
+  expect(paths.get('gradient_tape/cnn_1/dense_1_2/MatMul/MatMul_1')).toBe('cnn/dense_1/MatMul/MatMul_1');
+  expect(paths.get('adam/Identity_6')).toBe('cnn/dense_1/adam/Identity_6');
+  expect(paths.get('ones')).toBe('compile_loss/sparse_categorical_crossentropy/div_no_nan/ones');
+  expect([...paths.values()].filter((path) => path.startsWith('gradient_tape'))).toEqual([]);
+});
+
+test('scopes have the names of layers, and the number of their call', () => {
+  const twice = captured('nested');
+  const { paths } = graphOfPart(twice.graph, twice.layers, twice.roles.role, 'forward');
+  expect(paths.at(rowOf(twice.graph, 'siamese_1/encoder_1/one_1/MatMul'))).toBe('siamese/encoder/one/MatMul');
+  expect(paths.at(rowOf(twice.graph, 'siamese_1/encoder_3/one_1/MatMul'))).toBe('siamese/encoder (call 2)/one/MatMul');
+});
+
+test('a scope of the graph is found in the part that draws its nodes', () => {
+  const forward = graphOfPart(graph, layers, roles.role, 'forward');
+  expect(drawnScope(graph, forward, 'cnn_1/dense_1_2')).toBe('cnn/dense_1');
+  expect(drawnScope(graph, forward, 'cnn/dense_1')).toBe('cnn/dense_1');
+  expect(drawnScope(graph, forward, 'Backward pass')).toBe('Backward pass');
+  expect(drawnScope(graph, forward, 'gradient_tape/cnn_1/dense_1_2')).toBe('gradient_tape/cnn_1/dense_1_2');
+  expect(drawnScope(graph, graph, 'cnn_1/dense_1_2')).toBe('cnn_1/dense_1_2');
+});
+
+test('an update is drawn at its weight with its momentum, and counters are bookkeeping', () => {
+  const paths = pathsOf('optimizer');
+  expect(paths.get('adam/truediv_1')).toBe('cnn/conv2d/kernel update/truediv_1');
+  expect(paths.get('adam/AssignAddVariableOp')).toBe('cnn/conv2d/kernel update/AssignAddVariableOp');
+  expect(paths.get('AssignVariableOp_2')).toBe('Bookkeeping/AssignVariableOp_2');
+  expect([...paths.values()].filter((path) => path.startsWith('adam/'))).toEqual([]);
+});
+
+test('a node that serves several weights stays outside of them', () => {
+  const step = written([
+    'x Placeholder',
+    'w VarHandleOp',
+    'v VarHandleOp',
+    'read_w ReadVariableOp net/a w weight a/w',
+    'read_v ReadVariableOp net/b v weight b/v',
+    'product MatMul net/a x,read_w output',
+    'error MatMul net/b product,read_v output',
+    'loss Mean - error loss',
+    'slope_w Mul net/a loss,x gradient a/w',
+    'slope_v Mul net/b loss,x gradient b/v',
+    'norm/total Sqrt - slope_w,slope_v',
+    'clip/w Mul - slope_w,norm/total update a/w',
+    'clip/v Mul - slope_v,norm/total update b/v',
+    'store_w AssignSubVariableOp - w,clip/w',
+    'store_v AssignSubVariableOp - v,clip/v',
+  ]);
+  const drawn = graphOfPart(step.graph, step.layers, step.roles.role, 'optimizer');
+  const path = (name: string): string => drawn.paths.at(rowOf(step.graph, name));
+  expect(path('norm/total')).toBe('norm/total');
+  expect(path('clip/w')).not.toBe(path('clip/v'));
 });
 
 test('edges join nodes of one part, and lead to the part that is shown', () => {
-  const forward = graphOfPart(graph, roles.role, 'forward');
+  const forward = graphOfPart(graph, layers, roles.role, 'forward');
   expect(forward.edges.source.length).toBeLessThan(graph.edges.source.length);
   const crossing = [...forward.edges.source].map((from, edge) => [
     forward.paths.at(from).split('/')[0]!,
@@ -42,5 +104,5 @@ test('edges join nodes of one part, and lead to the part that is shown', () => {
 });
 
 test('all is the graph itself', () => {
-  expect(graphOfPart(graph, roles.role, 'all')).toBe(graph);
+  expect(graphOfPart(graph, layers, roles.role, 'all')).toBe(graph);
 });

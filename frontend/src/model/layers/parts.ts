@@ -2,6 +2,8 @@
 
 import { TextColumn } from '../../lib/arrays/columns';
 import type { GraphData } from '../wire/graph';
+import type { LayerGraph } from './cards';
+import { BOOKKEEPING_SCOPE, pathsOfPart } from './part_paths';
 import { BACKWARD, BOOKKEEPING, FORWARD, INPUT, LOSS, METRICS, OPTIMIZER } from './roles';
 
 /** Parts by their names in the address, in the order of a step. */
@@ -17,7 +19,16 @@ export type Part = keyof typeof PART_TITLES;
 export const PARTS = Object.keys(PART_TITLES) as Part[];
 
 /** Titles of the scopes of other parts, by role. */
-const ROLE_TITLES: readonly string[] = ['', 'Input', 'Forward pass', 'Loss', 'Backward pass', 'Optimizer update', 'Metrics', 'Bookkeeping'];
+const ROLE_TITLES: readonly string[] = [
+  '',
+  'Input',
+  'Forward pass',
+  'Loss',
+  'Backward pass',
+  'Optimizer update',
+  'Metrics',
+  BOOKKEEPING_SCOPE,
+];
 /** Their names explain them, so none is expanded automatically. */
 export const PART_SCOPES: ReadonlySet<string> = new Set(ROLE_TITLES.slice(1));
 
@@ -55,13 +66,15 @@ export function partsOf(graph: GraphData, roles: Uint8Array): Part[] {
 }
 
 /** The graph for drawing one part: the same rows, other paths, fewer edges. */
-export function graphOfPart(graph: GraphData, roles: Uint8Array, part: Part): GraphData {
+export function graphOfPart(graph: GraphData, layers: LayerGraph, roles: Uint8Array, part: Part): GraphData {
   if (part === 'all') return graph;
   const drawn = drawnRoles(graph, roles);
   const [shown, read] = [new Set(SHOWN[part]), new Set(READS[part])];
+  const mask = drawn.map((role) => (shown.has(role) ? 1 : 0));
+  const own = part === 'loss' || part === 'metrics' ? [] : pathsOfPart(graph, layers, mask, part);
   const paths = Array.from({ length: graph.nodeCount }, (_, row) => {
     const path = graph.paths.at(row);
-    return shown.has(drawn[row]!) ? path : `${ROLE_TITLES[drawn[row]!]}/${path}`;
+    return mask[row] ? (own[row] ?? path) : `${ROLE_TITLES[drawn[row]!]}/${path}`;
   });
   const { source, target } = graph.edges;
   const kept: number[] = [];
@@ -83,4 +96,16 @@ export function graphOfPart(graph: GraphData, roles: Uint8Array, part: Part): Gr
       control: Uint8Array.from(kept, (edge) => graph.edges.control[edge]!),
     },
   };
+}
+
+/** The scope in a drawn part that has the nodes of a scope of the graph; without any, the path itself. */
+export function drawnScope(graph: GraphData | null, drawn: GraphData, path: string): string {
+  if (graph === null || graph === drawn) return path;
+  for (let row = 0; row < graph.nodeCount; row++) {
+    const [before, after] = [graph.paths.at(row), drawn.paths.at(row)];
+    const rest = before.slice(path.length);
+    if (!before.startsWith(`${path}/`) || !after.endsWith(rest) || PART_SCOPES.has(after.split('/')[0]!)) continue;
+    return after.slice(0, after.length - rest.length);
+  }
+  return path;
 }

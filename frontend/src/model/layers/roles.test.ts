@@ -5,9 +5,37 @@ test('each node of a Keras train step has a part', () => {
   const counts = roleCounts(captured('nested'));
   expect(counts.forward).toBeGreaterThan(50);
   expect(counts.backward).toBeGreaterThan(50);
-  expect(counts.optimizer).toBeGreaterThan(50);
+  expect(counts.optimizer).toBeGreaterThan(40);
   expect(counts.loss).toBeLessThan(20);
   expect(counts.bookkeeping).toBeLessThan(20);
+});
+
+test('the number of samples behind a mean loss is a metric, the iteration counter is of the optimizer', () => {
+  const step = captured('cnn');
+  expect(roleNamed(step, 'AssignVariableOp_1')).toBe('metrics');
+  expect(roleNamed(step, 'AssignVariableOp_2')).toBe('optimizer');
+});
+
+test('a weight that the reported loss depends on is updated by the optimizer, also from a slot that is read again', () => {
+  const step = written(
+    [
+      'x Placeholder',
+      'w VarHandleOp',
+      'm VarHandleOp',
+      'read ReadVariableOp net/a w weight a/w',
+      'product MatMul net/a x,read output',
+      'loss Mean - product loss',
+      'slope Mul net/a product,x gradient a/w',
+      'gather AssignAddVariableOp - m,slope',
+      'momentum ReadVariableOp - m',
+      'scaled Mul - momentum update a/w',
+      'store AssignSubVariableOp - w,scaled',
+    ],
+    {},
+    'loss',
+  );
+  expect(roleNamed(step, 'store')).toBe('optimizer');
+  expect(roleNamed(step, 'scaled')).toBe('optimizer');
 });
 
 test('the parts follow data and not names', () => {

@@ -3,7 +3,7 @@
 import type { DictColumn } from '../../lib/arrays/columns';
 import type { GraphData } from '../wire/graph';
 import type { DataFlow } from './data_flow';
-import { ASSIGN, FED, READS } from './op_sets';
+import { ASSIGN, FED, READS, TAPE } from './op_sets';
 
 export const ROLES = ['input', 'forward', 'loss', 'backward', 'optimizer', 'metrics', 'bookkeeping'] as const;
 export type Role = (typeof ROLES)[number];
@@ -19,9 +19,6 @@ export interface StepRoles {
   /** 1 for nodes from which the loss is computed; without a loss, the function's results. */
   readonly core: Uint8Array;
 }
-
-/** Names that TensorFlow gives the backward pass, for graphs traced before the tap existed. */
-const TAPE = /(?:^|\/)gradient(?:s|_tape)(?:_\d+)?\//;
 
 // Counted loops: `from` and `map` of typed arrays take ten times as long over 200,000 rows.
 const ops = (column: DictColumn, wanted: (op: string) => boolean): Uint8Array => {
@@ -206,9 +203,14 @@ class Partition {
     for (const row of rowsOf(first)) if (resource[row]) handles.add(row);
     const data = flow.downstream([...this.fed, ...anchors]);
     const [mine, inside] = [new Set(updates), new Set(inner)];
+    // Counters that the step reports are of metrics, such as the number of samples behind a mean loss.
+    const results = flow.upstream(flow.sinks);
+    const reads = without(this.reads, first, ...others);
+    const reported = new Set(this.rows.filter((row) => reads[row] && results[row]).map((row) => flow.firstSource(row)));
     const further = this.rows.filter((row) => {
       if (!this.assigns[row] || mine.has(row) || inside.has(row) || this.layered[row]) return false;
       if (handles.has(flow.firstSource(row))) return true;
+      if (reported.has(flow.firstSource(row))) return false;
       return !flow.inRow.subarray(flow.inStart[row]! + 1, flow.inStart[row + 1]).some((source) => data[source]);
     });
     return join(first, without(flow.upstream(further), ...others));

@@ -4,6 +4,7 @@ import { type CardPicture, type CardSize, FRAME_TITLE, type PlacedCard } from '.
 import { textWidth } from '../../layout/scope/sizes';
 import { formatCount, formatNumber } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
+import { lossHeight } from '../../model/charts/loss_line';
 import type { CardStatistics } from '../../model/layers/card_statistics';
 import type { Item } from '../../model/layers/folding';
 import { heightOf, INF_PLACE, NAN_PLACE, type NodeTrend, placeOfStep } from '../../model/wire/node_trends';
@@ -207,7 +208,7 @@ function drawOverview(frame: CardFrame, placed: PlacedCard, style: BoxStyle, sta
   const top = y + (small ? 20 : 44);
   let right = x + width - MARGIN;
   if (line) {
-    drawTrend(frame, line.trend, right - PLOT.width, top, style);
+    drawTrend(frame, item, line.trend, right - PLOT.width, top, style);
     right -= PLOT.width + PLOT.gap;
   }
   if (histogram) {
@@ -256,7 +257,7 @@ function drawContent(frame: CardFrame, placed: PlacedCard, style: BoxStyle, stat
   let right = x + width - MARGIN;
   const top = isCard ? y + PLOT.top + 3 : item.kind === 'loss' ? y + 12 : y + 6;
   if (line && item.kind !== 'input') {
-    drawTrend(frame, line.trend, right - PLOT.width, top, style);
+    drawTrend(frame, item, line.trend, right - PLOT.width, top, style);
     if (isCard) caption(frame, line.label, right - PLOT.width, top, style);
     right -= PLOT.width + PLOT.gap;
   }
@@ -286,7 +287,7 @@ function callText({ call, calls }: Item): string {
 function lossText(statistics: CardStatistics | null): string {
   if (statistics === null) return '';
   if (statistics.nan > 0) return 'NaN';
-  return Number.isFinite(statistics.mean) ? formatNumber(statistics.mean) : statistics.inf > 0 ? 'Inf' : 'not captured';
+  return Number.isFinite(statistics.mean) ? `${formatNumber(statistics.mean)} at this step` : statistics.inf > 0 ? 'Inf' : 'not captured';
 }
 
 /** Gradient norm, update ratio and % zeros, as far as known. */
@@ -383,11 +384,12 @@ function drawBase(context: DrawingContext, x: number, y: number, style: BoxStyle
   context.stroke();
 }
 
-function drawTrend({ context, theme, data }: CardFrame, trend: NodeTrend, x: number, y: number, style: BoxStyle): void {
+function drawTrend({ context, theme, data }: CardFrame, item: Item, trend: NodeTrend, x: number, y: number, style: BoxStyle): void {
   const { step, value, health } = trend;
   const [first, last] = [step[0]!, step[step.length - 1]!];
   const xOf = (at: number): number => x + (last > first ? (PLOT.width * (at - first)) / (last - first) : PLOT.width / 2);
-  const yOf = (number: number): number => y + 2 + (PLOT.height - 6) * (1 - heightOf(trend, number));
+  const share = item.kind === 'loss' ? lossHeight : heightOf;
+  const yOf = (number: number): number => y + 2 + (PLOT.height - 6) * (1 - share(trend, number));
   context.beginPath();
   for (let i = 0; i < value.length; i++) {
     if (!Number.isFinite(value[i])) continue;

@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals';
 import { computeLayers } from '../../layout/client';
 import { Lru } from '../../lib/lru';
 import { LatestRequest } from '../../lib/scheduling';
-import { type CardStatistics, cardStatistics, joinStatistics } from '../../model/layers/card_statistics';
+import { type CardStatistics, cardStatistics, joinStatistics, TensorRows } from '../../model/layers/card_statistics';
 import type { LayerCard, LayerGraph, TensorPlace } from '../../model/layers/cards';
 import { type ChosenFolds, foldedLevel, framesAround, type Item, type Level, NO_FOLDS, toggleFold } from '../../model/layers/folding';
 import type { GraphData } from '../../model/wire/graph';
@@ -167,11 +167,10 @@ export function outputOf(item: Item): TensorPlace {
   return [item.output, ...terms].find(isCaptured) ?? item.output;
 }
 
-function isCaptured({ row, slot }: TensorPlace): boolean {
-  const at = overlay.data.value;
-  for (let i = 0; at !== null && i < at.count; i++) if (at.node[i] === row && at.slot[i] === slot) return true;
-  return false;
-}
+/** Where the tensors of the current step are in its columns. */
+const tensorRows = computed(() => overlay.data.value && new TensorRows(overlay.data.value, graph.data.value?.nodeCount ?? 0));
+
+const isCaptured = (place: TensorPlace): boolean => (tensorRows.value?.of(place) ?? -1) >= 0;
 
 /** Key of the visible item that contains a layer; null if there is none. */
 export function cardKeyOfLayer(path: string): string | null {
@@ -257,10 +256,9 @@ export function outputsOf(item: Item): Item[] {
 }
 
 /** A statistic of a tensor at the current step; NaN if not captured. */
-export function tensorStatistic({ row, slot }: TensorPlace, name: 'l2' | 'mean' | 'std'): number {
-  const at = overlay.data.value;
-  for (let i = 0; at !== null && i < at.count; i++) if (at.node[i] === row && at.slot[i] === slot) return at.column(name)[i]!;
-  return Number.NaN;
+export function tensorStatistic(place: TensorPlace, name: 'l2' | 'mean' | 'std'): number {
+  const row = tensorRows.value?.of(place) ?? -1;
+  return row < 0 ? Number.NaN : overlay.data.value!.column(name)[row]!;
 }
 
 /** Trends of the norms of the selected layer's output and of its weights' gradients, by row. */

@@ -1,7 +1,7 @@
 import { computed } from '@preact/signals';
-import { graphOfPart, type Part, partsOf } from '../../model/layers/parts';
+import { drawnScope, graphOfPart, type Part, partsOf } from '../../model/layers/parts';
 import type { GraphData } from '../../model/wire/graph';
-import { chosenPart, openScopes, view } from '../page/choices';
+import { chosenPart, chosenScope, openScopes, view } from '../page/choices';
 import { graph } from './graph';
 import { graphLayers } from './layers';
 
@@ -34,6 +34,12 @@ export const drawnGraph = computed<GraphData | null>(() => {
   if (found?.graph !== data) return null;
   const known = made.get(data) ?? new Map<Part, GraphData>();
   made.set(data, known);
-  if (!known.has(part.value)) known.set(part.value, graphOfPart(data, found.roles, part.value));
+  if (!known.has(part.value)) known.set(part.value, graphOfPart(data, found.layers, found.roles, part.value));
   return known.get(part.value)!;
+});
+
+/** The selected scope as the drawn part names it; others, like those of the timeline, have the paths of the whole graph. */
+export const chosenDrawnScope = computed<string | null>(() => {
+  const [path, drawn] = [chosenScope.value, chosenScope.value === null ? null : drawnGraph.value];
+  return path !== null && drawn !== null ? drawnScope(graph.data.value, drawn, path) : path;
 });

@@ -10,7 +10,7 @@ import { graphId, runId, runRevision, workerId } from '../runs';
 import { serverSteps, stepColumns } from '../steps';
 import { graph, overlay } from './graph';
 import { graphLayers, selectedItem } from './layers';
-import { drawnGraph } from './parts';
+import { chosenDrawnScope, drawnGraph } from './parts';
 
 interface SelectedScope extends ScopeFacts {
   readonly path: string;
@@ -18,9 +18,9 @@ interface SelectedScope extends ScopeFacts {
 
 /** Null if no scope is selected, or the current graph does not have it. */
 export const selectedScope = computed<SelectedScope | null>(() => {
-  const path = chosenScope.value;
   // Only then: drawing a part of 200,000 ops takes half a second, which the layer view does not need.
-  const drawn = path === null || chosenTensor.value !== null ? null : drawnGraph.value;
+  const wanted = chosenScope.value !== null && chosenTensor.value === null;
+  const [path, drawn] = wanted ? [chosenDrawnScope.value, drawnGraph.value] : [null, null];
   if (path === null || drawn === null) return null;
   const facts = scopeFacts(drawn, path);
   return facts.count > 0 ? { ...facts, path } : null;
@@ -44,7 +44,16 @@ export const layerOfScope = computed<string | null>(() => {
     if (card >= 0) counts.set(card, (counts.get(card) ?? 0) + 1);
   });
   const [most] = [...counts].sort((a, b) => b[1] - a[1]);
-  return most ? (found.layers.cards[most[0]]?.path ?? null) : null;
+  // The scopes of gradients and updates have the names of layers.
+  const named = found.layers.cards.find(({ path }) => path === scope.path);
+  return (most ? found.layers.cards[most[0]]?.path : named?.path) ?? null;
+});
+
+/** Path of the selected scope in the program's words: `net/dense` of `net_1/dense_2`. */
+export const nameOfScope = computed<string>(() => {
+  const [path, found] = [selectedScope.value?.path ?? '', graphLayers.data.value];
+  const card = found?.layers.cards.find(({ kind, scope }) => kind === 'layer' && `${scope}/`.startsWith(`${path}/`));
+  return card ? card.path.split('/').slice(0, path.split('/').length).join('/') : path;
 });
 
 /** Where in the program the selected scope or layer was made: its first computing node, or the output. */

@@ -5,6 +5,7 @@ import { type LinkRequest, missingInGraph, missingInRun, missingVisit, unreadTex
 import { graph } from '../graph/graph';
 import { graphLayers, showLayer } from '../graph/layers';
 import { snapshot, visits } from '../graph/node';
+import { drawnGraph } from '../graph/parts';
 import { graphId, runDetail } from '../runs';
 import { allSteps, step } from '../steps';
 import {
@@ -43,7 +44,11 @@ const lostHere = computed<string | null>(() => {
   const selected = wanted.selected === chosenScope.value ? wanted.selected : null;
   const color = wanted.color === colour.value ? wanted.color : null;
   const hasLayer = (key: string): boolean => found === null || framesAround(found.layers, key) !== null;
-  return missingInGraph({ selected, color, layer: wantedLayer.value }, shown, hasLayer);
+  const asked = { selected, color, layer: wantedLayer.value };
+  const lost = missingInGraph(asked, shown, hasLayer);
+  if (lost === null || selected === null) return lost;
+  // The parts of a step have scopes of their own.
+  return drawnGraph.value && missingInGraph(asked, drawnGraph.value, hasLayer);
 });
 
 /** The iteration, if the current tensor does not have it. */

@@ -7,10 +7,10 @@ import { comparison, graphColour } from '../../state/compare/comparison';
 import { isOtherSought } from '../../state/compare/manual_matches';
 import { isOtherWorkerSought } from '../../state/compare/other_worker';
 import { colourBy, graph, overlay } from '../../state/graph/graph';
-import { choosePart, drawnGraph, part, parts } from '../../state/graph/parts';
+import { choosePart, chosenDrawnScope, drawnGraph, part, parts } from '../../state/graph/parts';
 import { keepPlace } from '../../state/page/address';
 import { bookmarkedPlaces, toggleBookmark } from '../../state/page/bookmarks';
-import { chosenScope, openScopes, trace, ungrouped, view } from '../../state/page/choices';
+import { openScopes, trace, ungrouped, view } from '../../state/page/choices';
 import { theme } from '../../state/page/preferences';
 import { chainRows, chainShown, report } from '../../state/problems/findings';
 import { computedOverlay } from '../../state/replay/replay';
@@ -62,7 +62,7 @@ export function RunGraph() {
       <GraphPane
         graph={drawnGraph.value}
         overlay={view.value === 'stepper' ? computedOverlay.data.value : overlay.data.value}
-        selected={selectedNode.value ?? (chosenScope.value === null ? null : `${chosenScope.value}/`)}
+        selected={selectedNode.value ?? (chosenDrawnScope.value === null ? null : `${chosenDrawnScope.value}/`)}
         bookmarks={bookmarkedPlaces.value}
         onBookmark={toggleBookmark}
         colour={view.value === 'stepper' ? replayColour.value : graphColour.value}

@@ -1,5 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import { csvText, downloadText } from '../../lib/download';
+import { counted } from '../../lib/text/format';
 import { historySeries, quantileSeries } from '../../model/charts/history_series';
 import { tensorFile } from '../../model/value/export_names';
 import { noNumbers } from '../../model/value/missing_values';
@@ -73,7 +74,8 @@ function OneHistory() {
       </div>
       <HistoryChart />
       <p class="chart-note faint">
-        {data.rows.length} snapshots{data.thinned_from ? ` of ${data.thinned_from}, evenly spaced` : ''}
+        {counted(data.rows.length, 'snapshot')}
+        {data.thinned_from ? ` of ${data.thinned_from}, evenly spaced` : ''}
         {shownRange.value ? ` in steps ${shownRange.value.first}–${shownRange.value.last}` : ''}. <VisitNote />
         {note()} Click a step to go there, drag to zoom in, double-click to show all steps.
       </p>

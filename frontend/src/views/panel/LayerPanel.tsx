@@ -36,6 +36,8 @@ import { CopyButton } from '../kit/CopyButton';
 import { opsOf } from '../layers/ops_of';
 import { Sparkline } from '../table/Sparkline';
 
+const KIND_TITLES = { layer: 'layer', block: 'block', op: 'operator', input: 'fed to the model', loss: 'of the step' } as const;
+
 /** The selected layer: its facts, its output, its weights with gradients and updates, and links. */
 export function LayerPanel({ item }: { item: Item }) {
   const statistics = itemStatistics(item);
@@ -46,7 +48,7 @@ export function LayerPanel({ item }: { item: Item }) {
       <header class="panel-head">
         <div class="grow">
           <div class="panel-scope truncate" title={item.path}>
-            {visible(item.path.slice(0, Math.max(0, item.path.lastIndexOf('/')))) || (item.kind === 'input' ? 'input' : 'layer')}
+            {visible(item.path.slice(0, Math.max(0, item.path.lastIndexOf('/')))) || KIND_TITLES[item.kind]}
           </div>
           <h2 class="panel-title">
             <span class="truncate" title={item.path}>
@@ -230,7 +232,7 @@ function Facts({ item, config }: { item: Item; config: string }) {
     ['config', config],
     ['frozen', frozen > 0 ? `${frozen} of ${weights.length} weights` : ''],
   ];
-  return <FactsSection title={item.kind === 'input' ? 'Input' : 'Layer'} rows={rows} />;
+  return <FactsSection title="Facts" rows={rows} />;
 }
 
 function Output({ item, statistics }: { item: Item; statistics: CardStatistics | null }) {

@@ -14,10 +14,10 @@ import { Notices, ProblemList } from '../problems/ProblemList';
 import { Recorded } from '../shell/NothingCaptured';
 import { PinnedBar } from './PinnedBar';
 
-/** `8 (0 … 14)`: how many, the first and the last. */
+/** `8, from 0 to 14`: how many, the first and the last. */
 function stepsText(steps: readonly number[]): string | null {
   if (steps.length === 0) return null;
-  return `${formatCount(steps.length)} (${steps.length === 1 ? steps[0] : `${steps[0]} … ${steps[steps.length - 1]}`})`;
+  return steps.length === 1 ? `1, step ${steps[0]}` : `${formatCount(steps.length)}, from ${steps[0]} to ${steps[steps.length - 1]}`;
 }
 
 /** The run as a whole, while no node is selected. */

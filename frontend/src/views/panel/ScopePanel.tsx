@@ -5,7 +5,7 @@ import { sizeOf, type TensorPlace } from '../../model/layers/cards';
 import { splitScope } from '../../model/wire/names';
 import { graph } from '../../state/graph/graph';
 import { cardKeyOfLayer } from '../../state/graph/layers';
-import { layerOfScope, MOST_LISTED, scopeTrends, scopeWeights, scopeWorst, selectedScope } from '../../state/graph/scope';
+import { layerOfScope, MOST_LISTED, nameOfScope, scopeTrends, scopeWeights, scopeWorst, selectedScope } from '../../state/graph/scope';
 import { view } from '../../state/page/choices';
 import { selectLayer, selectTensor } from '../../state/selection';
 import { IconButton } from '../kit/Button';
@@ -29,7 +29,7 @@ import {
 export function ScopePanel() {
   const scope = selectedScope.value;
   if (scope === null) return null;
-  const { scope: outer, label } = splitScope(scope.path);
+  const { scope: outer, label } = splitScope(nameOfScope.value);
   const layer = layerOfScope.value;
   const key = layer === null ? null : cardKeyOfLayer(layer);
   return (
@@ -119,7 +119,7 @@ function Facts() {
     ['parameters', parameters > 0 ? formatCount(parameters) : ''],
     ['ops', [...ops, scope.ops.length > MOST_OPS ? '…' : ''].filter(Boolean).join(', ')],
   ];
-  return <FactsSection title="Scope" rows={rows} />;
+  return <FactsSection title="Facts" rows={rows} />;
 }
 
 /** Tensors with their shapes, their L2 norms at this step, and these over the steps. */

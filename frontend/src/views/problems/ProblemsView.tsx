@@ -68,7 +68,8 @@ function Headline() {
         {SEVERITIES.map((severity) => counts[severity] > 0 && <Count key={severity} severity={severity} count={counts[severity]} />)}
       </span>
       <p class="faint">
-        {formatCount(found.rules)} rules checked {formatCount(found.snapshots)} snapshots{setBy(found)}. Findings are heuristics.
+        {counted(found.rules, 'rule')} checked {counted(found.snapshots, 'snapshot')}
+        {setBy(found)}. Findings are heuristics.
       </p>
     </header>
   );
@@ -100,7 +101,7 @@ function Healthy({ found }: { found: Findings }) {
     <header class="problems-head" data-testid="healthy">
       <h2>{healthyHead()}</h2>
       <p>
-        {formatCount(found.rules)} rules found nothing in {formatCount(found.snapshots)} snapshots
+        {counted(found.rules, 'rule')} found nothing in {counted(found.snapshots, 'snapshot')}
         {setBy(found)}
         {live ? ' so far' : ''}
         {nanUncounted.value

@@ -92,12 +92,20 @@ function LossCurves() {
 function LossName() {
   const found = lossCurves.value;
   if (found === null) return null;
-  const { name, tensor } = found;
-  if (tensor === null) return <span>{name}</span>;
+  const { name, tensor, log } = found;
+  const scale = log ? ', log scale' : '';
+  if (tensor === null)
+    return (
+      <span title={`${name} as the training loop logs it: for Keras usually the mean of the epoch so far`}>
+        logged {name}
+        {scale}
+      </span>
+    );
   const title = `${name}, the loss by its position in the graph; the training loop logs none`;
   return (
     <button type="button" class="link" title={title} onPointerDown={stop} onClick={() => selectTensor(tensor)} data-testid="loss-tensor">
       {splitScope(tensor).label}
+      {scale}
     </button>
   );
 }
@@ -185,7 +193,7 @@ function StripHover({ at, width }: { at: number; width: number }) {
       <div class="tooltip num" style={{ left: `${Math.max(90, Math.min(width - 90, left))}px` }}>
         <b>step {steps[at]}</b> · {counted(snapshots[at] ?? 0, 'snapshot')} · {counts.join(' · ') || 'all finite'}
         {logged && !curves?.tensor && ` · epoch ${logged.epoch + 1}`}
-        {logged && ` · ${curves?.name} ${formatNumber(logged.loss, 4)}`}
+        {logged && ` · ${curves?.tensor ? '' : 'logged '}${curves?.name} ${formatNumber(logged.loss, 4)}`}
         {logged && !Number.isNaN(logged.rate) && ` · lr ${formatNumber(logged.rate, 3)}`}
       </div>
     </>

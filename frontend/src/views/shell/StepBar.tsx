@@ -1,10 +1,21 @@
 import { useEffect } from 'preact/hooks';
-import { formatCount } from '../../lib/text/format';
+import { counted, formatCount } from '../../lib/text/format';
 import { halfWritten } from '../../model/run/step_list';
 import { overlay } from '../../state/graph/graph';
 import { stepRange } from '../../state/page/choices';
-import { runEntry, runPhase } from '../../state/runs';
-import { followable, following, playing, shownRange, step, stepBy, stepColumns, stepIndex, toggleFollowing } from '../../state/steps';
+import { runDetail, runEntry, runPhase } from '../../state/runs';
+import {
+  allSteps,
+  followable,
+  following,
+  playing,
+  shownRange,
+  step,
+  stepBy,
+  stepColumns,
+  stepIndex,
+  toggleFollowing,
+} from '../../state/steps';
 import { IconButton, Switch } from '../kit/Button';
 import { HealthStrip } from './HealthStrip';
 
@@ -28,7 +39,7 @@ export function StepBar() {
       </div>
       <div class="step-label num" data-testid="step-label" data-step={step.value ?? ''}>
         <b>{step.value === null ? '–' : `step ${step.value}`}</b>
-        <span title={writing ? 'Still writing: fewer tensors than the previous step so far.' : undefined}>
+        <span title={writing ? 'Still writing: fewer tensors than the previous step so far.' : stepsElsewhere()}>
           {writing ? 'still writing' : place(count)}
         </span>
       </div>
@@ -48,8 +59,14 @@ export function StepBar() {
 }
 
 function place(count: number): string {
-  if (count > 0) return `${formatCount(stepIndex.value + 1)} of ${formatCount(count)}`;
+  if (count > 0) return `${formatCount(stepIndex.value + 1)} of ${formatCount(count)}${stepsElsewhere() ? ' in this graph' : ''}`;
   return runPhase.value === 'over' ? 'no steps' : 'no steps yet';
+}
+
+/** Says that the run has steps at which the current graph did not run. */
+function stepsElsewhere(): string | undefined {
+  const [run, graph] = [runDetail.value?.steps.step.length ?? 0, allSteps.value.step.length];
+  return graph < run ? `This graph ran at ${formatCount(graph)} of the run's ${counted(run, 'step')}.` : undefined;
 }
 
 /** The selected range of steps, and a button to clear it. */

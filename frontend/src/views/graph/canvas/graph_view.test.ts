@@ -139,6 +139,23 @@ test('what is bad at the current step is searched for again at another one, and 
   expect([[...view.finder.hits.value], view.finder.current.value]).toEqual([[4], -1]);
 });
 
+test.each([
+  [1, 300, 2000],
+  [12, 300, 2000],
+  [40, 1000, 700],
+  [40, 620, 560],
+])('%i nodes fit between toolbar, legend and minimap in %i x %i', async (count, width, height) => {
+  const names = Array.from({ length: count }, (_, i) => `a/node_${i}`);
+  const { view } = await shown(makeGraph(names, []), ['a']);
+  const { viewport } = view;
+  viewport.resize({ width, height });
+  view.fit(false);
+  const box = view.onScreen(view.drawing!.tree.nodeCount)!;
+  const [left, right] = [box.x, box.x + box.width];
+  expect(box.y).toBeGreaterThan(50);
+  expect(box.y + box.height <= height - 140 || (left >= 200 && right <= width - 200)).toBe(true);
+});
+
 test('a trace comes into view as a whole, beside its list, and once', async () => {
   const names = Array.from({ length: 14 }, (_, i) => `node_${i}`);
   const edges = names.slice(1).map((name, i) => `${names[i]} -> ${name}`);

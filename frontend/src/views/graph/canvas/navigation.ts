@@ -2,7 +2,9 @@
 
 import { batch, effect, signal } from '@preact/signals';
 import { nextBadNode } from '../../../model/graph/bad_nodes';
+import { drawnScope } from '../../../model/layers/parts';
 import { rowOf } from '../../../model/wire/graph';
+import { graph } from '../../../state/graph/graph';
 import { choosePart, part } from '../../../state/graph/parts';
 import { view } from '../../../state/page/choices';
 import { maximisePanel } from '../../../state/page/ui';
@@ -58,7 +60,8 @@ export function goToScope(path: string): void {
 }
 
 function revealScope(model: GraphView, path: string): boolean {
-  const entity = model.drawing ? entityNamed(model.drawing, `${path}/`) : -1;
+  const { drawing } = model;
+  const entity = drawing ? entityNamed(drawing, `${drawnScope(graph.data.peek(), drawing.graph, path)}/`) : -1;
   if (entity >= 0) model.reveal(entity, true);
   return entity >= 0;
 }

@@ -21,8 +21,9 @@ const READABLE = 0.84;
 /** Room for the search box and the toolbar. */
 const TOOLS = 58;
 const NARROW = 480;
-/** Room for the legend and the minimap. */
+/** Room for the legend and the minimap, in the lower corners. */
 const LEGENDS = 145;
+const CORNER = 200;
 const SIDES = 24;
 const LEGIBLE = 0.3;
 
@@ -89,15 +90,27 @@ export class Viewport {
   }
 
   fit(rect: Rect, smoothly: boolean): void {
-    const to = fitRect(rect, this.view);
+    const to = this.whole(rect);
     if (smoothly) this.flyTo(to);
     else this.jump(to);
   }
 
+  /** The camera that shows a whole rectangle as large as possible, clear of the legend and the minimap. */
+  private whole(rect: Rect): Camera {
+    const { width, height } = this.view;
+    const plain = fitRect(rect, this.view);
+    const [half, bottom] = [(rect.width / 2) * plain.zoom, toScreenY(plain, this.view, rect.y + rect.height)];
+    if (bottom <= height - LEGENDS || half <= width / 2 - CORNER) return plain;
+    const below = LEGENDS - SIDES;
+    const above = fitRect(rect, { width, height: height - below });
+    const between = fitRect(rect, { width: width - 2 * CORNER, height });
+    return above.zoom > between.zoom ? { ...above, y: above.y + below / 2 / above.zoom } : between;
+  }
+
   /** Fits everything, or, if that would be unreadable, as much of `focus` from its top, or from `first` in it, as is readable. */
   look(all: Rect, focus: Rect, first: Rect | null): void {
-    const whole = fitRect(all, this.view);
-    const part = fitRect(focus, this.view);
+    const whole = this.whole(all);
+    const part = this.whole(focus);
     if (whole.zoom >= READABLE || this.view.width === 0) this.jump(whole);
     else if (part.zoom >= READABLE) this.jump({ ...part, zoom: Math.min(1, part.zoom) });
     else {
