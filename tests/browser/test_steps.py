@@ -124,3 +124,20 @@ def test_the_loss_of_a_custom_training_loop_is_drawn_and_leads_to_its_node(
     name.click()
     tap.expect_inspected("net/Sum")
     tap.expect_step(4)
+
+
+def test_a_graph_that_ran_at_some_steps_counts_its_own(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
+    """GIVEN a run with more steps than its training graph THEN the counts beside each other agree."""
+    names = ("train", "test")
+    with DumpWriter(tmp_path, run="two") as writer:
+        train, test = (writer.graph(Graph(name, [Node("a", "Relu")])) for name in names)
+        for step in (0, 1, 2):
+            writer.log("a:0", np.ones(3), step=step, graph=train)
+        writer.log("a:0", np.ones(3), step=7, graph=test)
+    page = tap.page
+    page.goto(serve(tmp_path).start_url)
+    expect(page.get_by_test_id("step-label")).to_contain_text("3 of 3 in this graph")
+    expect(page.get_by_test_id("step-label").locator("span")).to_have_attribute(
+        "title", "This graph ran at 3 of the run's 4 steps."
+    )
+    expect(page.get_by_test_id("run-summary")).to_contain_text("4, from 0 to 7")

@@ -1,7 +1,8 @@
 /** Data of a card at one step: its output, gradients and updates of its weights, and non-finite counts. */
 
 import type { StepStatistics } from '../wire/step_statistics';
-import type { CardWeight, LayerCard, LayerGraph, TensorPlace } from './cards';
+import type { CardWeight } from './card_weights';
+import type { LayerCard, LayerGraph, TensorPlace } from './cards';
 
 /** Measures by which cards can be coloured. */
 export const CARD_COLOUR_TITLES = {

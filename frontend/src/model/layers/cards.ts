@@ -2,6 +2,7 @@
 
 import { DictColumn } from '../../lib/arrays/columns';
 import type { GraphData, LayerCall } from '../wire/graph';
+import { type CardWeight, WeightRows } from './card_weights';
 import type { DataFlow } from './data_flow';
 import { FED, guessClass, HEAVY, isOpScope, READS, SHAPE_OPS, signsOf, THIN } from './op_sets';
 import { FORWARD, INPUT, LOSS, type StepRoles } from './roles';
@@ -12,15 +13,6 @@ export type CardKind = 'layer' | 'op' | 'input' | 'loss';
 export interface TensorPlace {
   readonly row: number;
   readonly slot: number;
-}
-
-/** A weight of a layer, and the rows of its gradients and updates. */
-export interface CardWeight {
-  readonly variable: string;
-  readonly row: number;
-  readonly trainable: boolean;
-  readonly gradients: readonly number[];
-  readonly updates: readonly number[];
 }
 
 export interface LayerCard {
@@ -91,7 +83,7 @@ class Contraction {
   private readonly layer: DictColumn;
   private readonly recorded: boolean;
   private readonly opIs: (row: number, set: ReadonlySet<string>) => boolean;
-  /** Containers, with the number of different layers in each. */
+  /** Containers, with the number of different layers in each, counted up to one more than an atom may have. */
   private readonly containers = new Map<string, number>();
   private readonly atoms = new Set<string>();
   /** By number of the layer: the path of its outermost card; null for a container's own nodes. */
@@ -177,7 +169,9 @@ class Contraction {
       this.heavy.set(path, heavy[code]!);
       for (let cut = path.lastIndexOf('/'); cut > 0; cut = path.lastIndexOf('/', cut - 1)) {
         const outer = path.slice(0, cut);
-        this.containers.set(outer, (this.containers.get(outer) ?? 0) + 1);
+        const count = this.containers.get(outer) ?? 0;
+        if (count > MOST_IN_ATOM) break; // and so have all around it
+        this.containers.set(outer, count + 1);
       }
     }
     for (const path of this.containers.keys()) if (this.isAtom(path)) this.atoms.add(path);
@@ -366,7 +360,8 @@ class Contraction {
       const draft = this.drafts[id]!;
       const call = calls.get(draft.path) ?? 0;
       if (draft.kind === 'layer') calls.set(draft.path, call + 1);
-      const inputs = new Map([...draft.inputs].flatMap(([from, tensor]) => (place.has(from) ? [[place.get(from)!, tensor] as const] : [])));
+      const inputs = new Map<number, TensorPlace>();
+      for (const [from, tensor] of draft.inputs) if (place.has(from)) inputs.set(place.get(from)!, tensor);
       end += draft.rows.length;
       const rows = allRows.subarray(end - draft.rows.length, end);
       return { id: i, ...this.describe(draft, rows, handed.get(id)), call, calls: total.get(draft.path) ?? 1, inputs };
@@ -531,45 +526,6 @@ class Contraction {
     return ordered;
   }
 }
-
-/** Rows of weights, gradients and updates, by variable. */
-class WeightRows {
-  private readonly gradients = new Map<string, number[]>();
-  private readonly updates = new Map<string, number[]>();
-  private readonly frozen: ReadonlySet<string>;
-  /** Whether the graph names any weight. */
-  readonly any: boolean;
-
-  constructor(private readonly graph: GraphData) {
-    this.frozen = new Set(graph.frozen);
-    this.any = graph.kinds.values.includes('weight');
-    for (let row = 0; row < graph.nodeCount; row++) {
-      const kind = graph.kinds.at(row);
-      const into = kind === 'gradient' ? this.gradients : kind === 'update' ? this.updates : null;
-      if (!into) continue;
-      const variable = graph.variables.at(row);
-      const known = into.get(variable);
-      if (known) known.push(row);
-      else into.set(variable, [row]);
-    }
-  }
-
-  of(rows: Int32Array): CardWeight[] {
-    const found = new Map<string, CardWeight>();
-    if (!this.any) return [];
-    for (const row of rows) {
-      if (this.graph.kinds.at(row) !== 'weight') continue;
-      const variable = this.graph.variables.at(row);
-      if (variable === '' || found.has(variable) || isSeed(variable)) continue;
-      const [gradients, updates] = [this.gradients.get(variable) ?? [], this.updates.get(variable) ?? []];
-      found.set(variable, { variable, row, trainable: !this.frozen.has(variable), gradients, updates });
-    }
-    return [...found.values()];
-  }
-}
-
-/** State of a random generator, which Keras stores like a weight. */
-const isSeed = (variable: string): boolean => /seed_generator(?:_\d+)?\/|seed_generator_state/.test(variable);
 
 /** The tensors between cards, each with a number. */
 class TensorList {

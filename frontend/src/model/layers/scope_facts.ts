@@ -2,7 +2,8 @@
 
 import { type GraphData, rowOf } from '../wire/graph';
 import type { StepStatistics } from '../wire/step_statistics';
-import type { CardWeight, LayerGraph, TensorPlace } from './cards';
+import type { CardWeight } from './card_weights';
+import type { LayerGraph, TensorPlace } from './cards';
 
 export interface ScopeFacts {
   /** 1 for the rows inside. */

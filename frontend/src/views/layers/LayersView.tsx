@@ -9,7 +9,8 @@ import { registerGraphProbe } from '../../lib/probe';
 import { counted, formatCount, formatNumber } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
 import type { CardStatistics } from '../../model/layers/card_statistics';
-import type { CardWeight } from '../../model/layers/cards';
+import type { CardWeight } from '../../model/layers/card_weights';
+
 import type { Item } from '../../model/layers/folding';
 import { rowOf } from '../../model/wire/graph';
 import { cardColouring } from '../../render/card_colouring';
