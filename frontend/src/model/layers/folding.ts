@@ -332,14 +332,16 @@ export function cardKey({ kind, scope, path, rows, output }: LayerCard): string 
   return kind === 'layer' ? scope || path : `${kind} ${rows[0]}:${output.slot}`;
 }
 
+/** The path around a path; empty for none. */
+const outer = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
+
 /** The layers around each card, outermost first, without the common one. */
 function containerChains(cards: readonly LayerCard[]): (readonly Container[])[] {
   const layers = cards.filter(({ kind }) => kind === 'layer');
   const roots = new Set(layers.map(({ path }) => path.slice(0, Math.max(0, path.indexOf('/'))) || path));
-  const shared = roots.size === 1 && layers.some(({ path }) => path.includes('/')) ? 1 : 0;
+  const shared = roots.size === 1 && layers.some(({ path }) => path.includes('/'));
   const containers = new Set<string>();
-  for (const { path } of layers)
-    for (let cut = path.indexOf('/'); cut > 0; cut = path.indexOf('/', cut + 1)) containers.add(path.slice(0, cut));
+  for (const { path } of layers) for (let at = outer(path); at !== '' && !containers.has(at); at = outer(at)) containers.add(at);
   const stems = namedBlocks(layers);
   /** The calls of each layer, by their keys. */
   const calls = new Map<string, Map<string, Container>>();
@@ -361,20 +363,26 @@ function containerChains(cards: readonly LayerCard[]): (readonly Container[])[] 
     }
     return made;
   };
+  const chainsOf = new Map<string, readonly Container[]>();
+  /** A container and those around it; cards in one share it. */
+  const chainOf = (scope: string, path: string): readonly Container[] => {
+    if (path === '' || (shared && !path.includes('/'))) return [];
+    const key = `${scope} ${path}`;
+    const known = chainsOf.get(key);
+    if (known) return known;
+    const chain = [...chainOf(outer(scope), outer(path)), numbered(scope, path, path.slice(path.lastIndexOf('/') + 1))];
+    chainsOf.set(key, chain);
+    return chain;
+  };
   const named = new Map<number, Container>();
   const chains = cards.map((card) => {
     const { id, kind, path, scope } = card;
     if (kind !== 'layer' && kind !== 'op') return [];
-    const [names, scopes] = [path.split('/'), scope.split('/')];
-    const end = kind === 'layer' ? names.length - 1 : containers.has(path) ? names.length : 0;
-    const chain: Container[] = [];
-    for (let depth = shared; depth < end; depth++) {
-      chain.push(numbered(scopes.slice(0, depth + 1).join('/'), names.slice(0, depth + 1).join('/'), names[depth]!));
-    }
+    const chain = kind === 'layer' ? [...chainOf(outer(scope), outer(path))] : containers.has(path) ? [...chainOf(scope, path)] : [];
     const stem = kind === 'layer' ? stems(path) : '';
     if (stem !== '') {
       const title = stem.slice(stem.lastIndexOf('/') + 1);
-      named.set(id, numbered([...scopes.slice(0, -1), title].join('/'), stem, title));
+      named.set(id, numbered([outer(scope), title].filter(Boolean).join('/'), stem, title));
       chain.push(named.get(id)!);
     }
     return chain;
