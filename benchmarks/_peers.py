@@ -155,7 +155,7 @@ def opened(peer: Peer, graph: Graph, folder: Path) -> Iterator[str]:
         _wait_for(f"http://127.0.0.1:{port}/", server)
         yield f"http://127.0.0.1:{port}/{peer.page(path)}"
     finally:
-        server.terminate()
+        server.kill()  # TensorBoard may wait for its loader when asked to end
         server.wait()
 
 

@@ -43,6 +43,7 @@ before, at load 15 to 30, the browser going before other work.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import statistics
 import tempfile
@@ -308,14 +309,22 @@ def main() -> None:
             runs = {run["name"]: run["id"] for run in runs_of(browser, url)}
             for size in sizes:
                 figures[f"tensortap {size:,}"] = measure(browser, url, runs[f"n{size}"])
-        for peer in [peer for peer in PEERS if options.peers and not peer.missing]:
-            for size in sizes:
-                with chromium() as browser:
-                    figures[f"{peer.name} {size:,}"] = measure_peer(browser, peer, size, options.limit)
+                _report(figures)
+        peers = [peer for peer in PEERS if options.peers and not peer.missing]
+        for size, peer in itertools.product(sizes, peers):
+            with chromium() as browser:
+                figures[f"{peer.name} {size:,}"] = measure_peer(browser, peer, size, options.limit)
+            _report(figures)
     rows = [[key, *(_text(name, found.get(name)) for name in _FIGURES)] for key, found in figures.items()]
     print_table("The graph in a browser", ["nodes", *_FIGURES], rows)
     if options.json:
         options.json.write_text(json.dumps({"made": time.time(), "figures": figures}, indent=1))
+
+
+def _report(figures: dict[str, dict[str, float]]) -> None:
+    """The newest figures, at once: a viewer that hangs later loses none."""
+    key, found = list(figures.items())[-1]
+    print(key, *(f"{name} {_text(name, figure)}" for name, figure in found.items()), sep="; ", flush=True)
 
 
 def _text(name: str, figure: float | None) -> str:
