@@ -18,26 +18,25 @@ With `--peers` TensorBoard, Netron and Model Explorer show the same graphs in th
 installs the last two into .tools/peers). Theirs counts until the first node is visible; what takes longer
 than the limit, or crashes the tab, is a dash.
 
-Seen on two cores that other work kept busy (load 8 to 11, so read ratios; no GPU, limit 120 s):
+Measured on two idle cores without a GPU, limit 70 s. The server's analysis of the new runs ran at low
+priority while the layers loaded:
 
-    nodes, usable s        5,000  50,000  200,000
-    tensortap               11.1     3.4      4.0   (the first page waits until the server has read all three)
-    TensorBoard 2.21         5.8    14.3     65.2
-    Netron 9.3.3               -       -        -
-    Model Explorer 0.1.34    5.2    35.7        -
-    tensortap, open all s   0.49    3.58     5.56
-
-Seen later at load 3 to 6, 200,000 nodes: open all 3.8 s (2.8 s of the worker's CPU; most of it is one flat
-scope of 74,000 nodes), open one 26 ms, search 150 ms, 20 ms of CPU a frame, 525 MB. `usable` then was 14.6 s
-where the server read the run for the first time meanwhile, and 4.7 s where it had. At load 10 to 12 it was
-11.4 s and 13.3 s, with 1.9 s and 2.1 s of the server; 5,000 nodes took 1.7 s (0.09 s) at load 7.5.
-
-Since servers prepare the newest run: 3.1 s at load 15, with 0.17 s of the server (before, at load 4: 4.1 s
-with 1.02 s). The page then spends 0.3 s of the worker's CPU and 0.5 s of its main thread's.
-
-Since the layout begins with the graph's answer, and not once the page is drawn: 0.94 times as long for 5,000
-nodes (median of 18 pairs, a browser for each), 0.87 times for 200,000 (of 5), in turns with the page
-before, at load 15 to 30, the browser going before other work.
+    nodes                             5,000   200,000
+    layers s                           0.68      1.84
+    step ms                              48        48
+    wall s                             0.27      0.56
+    usable s, tensortap                0.50      1.19
+    usable s, TensorBoard 2.21         2.03     10.14
+    usable s, Model Explorer 0.1.34    2.29     18.47
+    usable s, Netron 9.3.3                -         -
+    moving ms, tensortap                 17        17
+    moving ms, TensorBoard               17        17
+    moving ms, Model Explorer            67        67
+    open all s                         0.15      0.84
+    search ms                            36        98
+    MB, tensortap                       246       660
+    MB, TensorBoard                     331       777
+    MB, Model Explorer                  304     1,493
 """
 
 from __future__ import annotations

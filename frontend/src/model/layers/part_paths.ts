@@ -8,7 +8,7 @@ import { ASSIGN, isOpScope, READS, TAPE } from './op_sets';
 /** Nodes of these types explain nothing where no layer or weight claims them. */
 const PLUMBING = new Set(['AddN', 'Cast', 'ShapeN', 'ZerosLike', 'OnesLike', 'Fill']);
 export const BOOKKEEPING_SCOPE = 'Bookkeeping';
-const OUTSIDE_SCOPE = 'outside layers';
+export const OUTSIDE_SCOPE = 'Outside layers';
 
 /** Scope of each row; null for a node that serves several. */
 type Scopes = (string | null | undefined)[];

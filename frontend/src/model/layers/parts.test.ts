@@ -68,6 +68,24 @@ test('an update is drawn at its weight with its momentum, and counters are bookk
   expect([...paths.values()].filter((path) => path.startsWith('adam/'))).toEqual([]);
 });
 
+test('gradients of single ops between layers are one scope', () => {
+  const step = written([
+    'x Placeholder',
+    'w VarHandleOp',
+    'read ReadVariableOp net/a w weight a/w',
+    'net/a/product MatMul net/a x,read output',
+    'loss Mean - net/a/product loss',
+    'gradient_tape/Sum/Tile Tile - loss',
+    'gradient_tape/Neg Neg - gradient_tape/Sum/Tile',
+    'gradient_tape/net/a/slope Mul net/a gradient_tape/Neg,x gradient a/w',
+  ]);
+  const drawn = graphOfPart(step.graph, step.layers, step.roles.role, 'backward');
+  const path = (name: string): string => drawn.paths.at(rowOf(step.graph, name));
+  expect(path('gradient_tape/Sum/Tile')).toBe('Outside layers/Sum/Tile');
+  expect(path('gradient_tape/Neg')).toBe('Outside layers/Neg');
+  expect(path('gradient_tape/net/a/slope')).toBe('net/a/slope');
+});
+
 test('a node that serves several weights stays outside of them', () => {
   const step = written([
     'x Placeholder',

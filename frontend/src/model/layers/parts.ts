@@ -3,7 +3,7 @@
 import { TextColumn } from '../../lib/arrays/columns';
 import type { GraphData } from '../wire/graph';
 import type { LayerGraph } from './cards';
-import { BOOKKEEPING_SCOPE, pathsOfPart } from './part_paths';
+import { BOOKKEEPING_SCOPE, OUTSIDE_SCOPE, pathsOfPart } from './part_paths';
 import { BACKWARD, BOOKKEEPING, FORWARD, INPUT, LOSS, METRICS, OPTIMIZER } from './roles';
 
 /** Parts by their names in the address, in the order of a step. */
@@ -30,7 +30,7 @@ const ROLE_TITLES: readonly string[] = [
   BOOKKEEPING_SCOPE,
 ];
 /** Their names explain them, so none is expanded automatically. */
-export const PART_SCOPES: ReadonlySet<string> = new Set(ROLE_TITLES.slice(1));
+export const PART_SCOPES: ReadonlySet<string> = new Set([...ROLE_TITLES.slice(1), OUTSIDE_SCOPE]);
 
 const SHOWN: Readonly<Record<Exclude<Part, 'all'>, readonly number[]>> = {
   forward: [FORWARD],
