@@ -1,8 +1,13 @@
-"""Records of measurements in `results/`: what a figure was, next to what bounds it and what others take."""
+"""Records of measurements in `results/`: what a figure was, next to what bounds it and what others take.
+
+Another checkout can be measured in turn with this one (`--before`): then "before" is what it takes now.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -25,9 +30,41 @@ class Figure(NamedTuple):
     peer: float | None = None
 
 
-def report(benchmark: str, figures: Sequence[Figure], path: Path | None) -> None:
-    """Prints limit, peer, the recorded figure ("before") and this one; writes a record if there is a path."""
-    before = recorded(benchmark)
+def add_before(parser: ArgumentParser) -> None:
+    """The option for another checkout to compare with."""
+    parser.add_argument(
+        "--before", type=Path, metavar="TREE", help="also measure the tensortap of this checkout, in turn"
+    )
+
+
+def turns(before: Path | None) -> list[Path | None]:
+    """Whose package is measured in which order; None is this checkout."""
+    return [None] if before is None else [before, None, before, None]
+
+
+def environment_of(tree: Path | None) -> dict[str, str]:
+    """The environment of a process that imports the package of a checkout; None is this one.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    if tree is None:
+        return dict(os.environ)
+    if not (tree / "tensortap" / "__init__.py").is_file():
+        raise FileNotFoundError(f"{tree} is not a checkout of tensortap.")
+    paths = [str(tree.resolve()), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
+def report(
+    benchmark: str, figures: Sequence[Figure], path: Path | None, before: Mapping[str, float] | None = None
+) -> None:
+    """Prints limit, peer, before and now; writes a record if there is a path.
+
+    `before`: figures of another checkout by name; those of the last record if None.
+    """
+    if before is None:
+        before = recorded(benchmark)
     rows = [
         [
             figure.name,

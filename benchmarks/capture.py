@@ -1,6 +1,6 @@
 """What capturing costs a training step, next to TensorFlow's own tfdbg2, and whether the goals are reached.
 
-    python benchmarks/capture.py [--quick] [--json FILE] [--model cnn|transformer]
+    python benchmarks/capture.py [--quick] [--json FILE] [--model cnn|transformer] [--before TREE]
 
 Two models are trained: a CNN and a 4-layer transformer. A measurement is a block of consecutive steps, all
 of them captured, and the flush after them; `sustained` is its time divided by the steps, so that work in
@@ -11,7 +11,8 @@ separate process, with plain blocks before and after. `tap, values of all nodes`
 writer's thread; the row of TensorFlow alone is a function that returns all tensors itself. Unwatched steps
 are measured apart, in many short pairs of blocks; first calls (trace, tapping, run) in fresh processes; the
 queue with a tap that has little room. The disk is measured in the same rounds, the Python of the training
-thread in a separate process.
+thread in a separate process. With `--before`, each of these processes runs twice for each of two checkouts,
+in turn, with three rounds instead of five; peers and plain steps are measured once.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before anything imports TensorFlow
 
-from _records import Figure, report
+from _records import Figure, add_before, environment_of, report, turns
 from _table import print_table
 from _tap_costs import (
     DELIVERED,
@@ -51,6 +52,9 @@ from _tap_costs import (
 )
 from _train_steps import make_step
 
+Measured = tuple[list[Row], Figures]
+TAP_PARTS = ("taps", "unwatched", "python", "queue")
+FIRST_TAPPED = FIRST_CALLS[2]
 TFDBG_MODES = ("CURT_HEALTH", "FULL_HEALTH", "FULL_TENSOR")
 
 
@@ -84,13 +88,13 @@ def tfdbg_row(model: str, quick: bool, mode: str, steps: int, rounds: int) -> Ro
     return row_of(model, f"tfdbg2 {mode}", debugged_times, plain_times, nbytes)
 
 
-def run_part(part: str, model: str, quick: bool) -> tuple[list[Row], Figures]:
+def run_part(part: str, model: str, quick: bool, rounds: int) -> Measured:
     """One part of the measurements, in this process."""
-    steps, rounds = (3, 2) if quick else (5, 5)
+    steps = 3 if quick else 5
     if part == "taps":
         return tap_rows(model, quick, steps, rounds), {}
     if part == "unwatched":
-        return [], unwatched(model, quick, 10 if quick else 100)
+        return [], unwatched(model, quick, 10 if quick else 20 * rounds)
     if part == "python":
         return [], python_figures(model, quick)
     if part == "queue":
@@ -100,28 +104,50 @@ def run_part(part: str, model: str, quick: bool) -> tuple[list[Row], Figures]:
     return [tfdbg_row(model, quick, part, steps, rounds)], {}
 
 
-def run_apart(part: str, model: str, quick: bool) -> tuple[list[Row], Figures]:
-    """The same in a separate process."""
-    command = [sys.executable, __file__, "--model", model, "--part", part, *(["--quick"] if quick else [])]
-    found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+def run_apart(part: str, model: str, quick: bool, rounds: int, tree: Path | None = None) -> Measured:
+    """The same in a separate process, which imports the package of `tree`."""
+    command = [sys.executable, __file__, "--model", model, "--part", part, "--rounds", str(rounds)]
+    command += ["--quick"] if quick else []
+    environment = environment_of(tree)
+    found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
     rows, figures = json.loads(found.splitlines()[-1])
-    print(f"{model} {part}: done", file=sys.stderr)
+    print(f"{model} {part}{'' if tree is None else ' of ' + str(tree)}: done", file=sys.stderr)
     return [Row(**row) for row in rows], figures
 
 
-def measure(model: str, quick: bool) -> tuple[list[Row], Figures]:
-    """Everything about one model."""
-    rows: list[Row] = []
-    figures: Figures = {}
-    for part in ("taps", *TFDBG_MODES, "unwatched", "python", "queue"):
-        more, found = run_apart(part, model, quick)
-        rows += more
-        figures |= found
-    calls: dict[str, list[float]] = {name: [] for name in FIRST_CALLS}
+def measure(model: str, quick: bool, before: Path | None) -> tuple[Measured, Measured | None]:
+    """Everything about one model: now, and before."""
+    order = turns(before)
+    rounds = 2 if quick else 5 if before is None else 3
+    found: dict[Path | None, list[Measured]] = {tree: [] for tree in order}
+    for part in TAP_PARTS:
+        for tree in order:
+            found[tree].append(run_apart(part, model, quick, rounds, tree))
     for _ in range(1 if quick else 3):
-        for name, times in calls.items():
-            times.append(run_apart(name, model, quick)[1][name])
-    return rows, figures | {name: statistics.median(times) for name, times in calls.items()}
+        for tree in dict.fromkeys(order):
+            found[tree].append(run_apart(FIRST_TAPPED, model, quick, rounds, tree))
+    others = [run_apart(mode, model, quick, rounds) for mode in TFDBG_MODES]
+    others += [
+        run_apart(call, model, quick, rounds) for call in FIRST_CALLS[:2] for _ in range(1 if quick else 3)
+    ]
+    now, earlier = ([*found[tree], *others] if tree in found else None for tree in (None, before))
+    return median_of(now or []), None if before is None else median_of(earlier or [])
+
+
+def median_of(found: list[Measured]) -> Measured:
+    """The medians of what several processes measured."""
+    rows: dict[tuple[str, str], list[Row]] = {}
+    figures: dict[str, list[float]] = {}
+    for some_rows, some_figures in found:
+        for row in some_rows:
+            rows.setdefault((row.model, row.mode), []).append(row)
+        for name, figure in some_figures.items():
+            figures.setdefault(name, []).append(figure)
+    numbers = [each.name for each in fields(Row)][2:]
+    return [
+        Row(*key, *(statistics.median(getattr(row, name) for row in some) for name in numbers))
+        for key, some in rows.items()
+    ], {name: statistics.median(some) for name, some in figures.items()}
 
 
 def goals(model: str, rows: list[Row], figures: Figures) -> list[list[str]]:
@@ -206,20 +232,26 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="smaller models, fewer steps")
     parser.add_argument("--model", choices=("cnn", "transformer"), action="append", help="only this one")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write a record to this file")
+    add_before(parser)
     parser.add_argument("--part", help=argparse.SUPPRESS)
+    parser.add_argument("--rounds", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     models = options.model or ["cnn", "transformer"]
     if options.part:
-        rows, figures = run_part(options.part, models[0], options.quick)
+        rows, figures = run_part(options.part, models[0], options.quick, options.rounds)
         print(json.dumps([[asdict(row) for row in rows], figures]))
         return
-    found = {model: measure(model, options.quick) for model in models}
+    found, before = {}, {}
+    for model in models:
+        found[model], earlier = measure(model, options.quick, options.before)
+        if earlier is not None:
+            before |= {figure.name: figure.now for figure in figures_of(model, *earlier)}
     all_rows = [row for rows, _ in found.values() for row in rows]
     print(table(all_rows))
     reached = [line for model, (rows, figures) in found.items() for line in goals(model, rows, figures)]
     print_table("Goals, by CPU time", ["", "goal", "result", "reached"], reached)
     records = [figure for model, measured in found.items() for figure in figures_of(model, *measured)]
-    report("capture", records, options.json)
+    report("capture", records, options.json, before or None)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pytest
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 sys.path.append(str(BENCHMARKS))
-from _records import RESULTS, Figure, orders_apart, recorded, report  # noqa: E402
+from _records import RESULTS, Figure, environment_of, orders_apart, recorded, report, turns  # noqa: E402
 
 
 def test_records_hold_figures() -> None:
@@ -36,6 +36,27 @@ def test_a_record_is_written_and_printed_beside_the_one_before(
     assert orders_apart({"a": 2.0, "gone": 1.0}, {"a": 21.0}) == ["a", "gone"]
     assert orders_apart({"a": 2.0}, {"a": 19.0, "new": 1.0}) == []
     assert capsys.readouterr().out.split()[-4:] == ["a", "us", "1", "2"]
+
+
+def test_another_checkout_is_measured_in_turn_and_printed_as_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = tmp_path / "tensortap"
+    package.mkdir()
+    with pytest.raises(FileNotFoundError, match="not a checkout"):
+        environment_of(tmp_path)
+    (package / "__init__.py").touch()
+    script = (
+        tmp_path / "benchmarks" / "script.py"
+    )  # its folder comes before all others, as that of a benchmark
+    script.parent.mkdir()
+    script.write_text("import tensortap; print(tensortap.__file__)")
+    found = subprocess.check_output([sys.executable, str(script)], env=environment_of(tmp_path), text=True)
+    assert Path(found.strip()) == package / "__init__.py"
+    assert turns(None) == [None]
+    assert turns(tmp_path) == [tmp_path, None, tmp_path, None]
+    report("capture", [Figure("a", "us", 2.0, limit=1.0)], None, {"a": 3.0})
+    assert capsys.readouterr().out.split()[-5:] == ["a", "us", "1", "3", "2"]
 
 
 @pytest.mark.slow
