@@ -21,7 +21,7 @@ import numpy as np
 
 BLOCK = 4096  # offsets, lengths and addresses of direct writes are multiples of it
 CHUNK = 4 << 20  # bytes of a buffer
-BUFFERS = 3  # one is filled, one is written, one waits
+BUFFERS = 6  # one is filled, others are written or wait: so the disk has work while tensors are measured
 DIRECT_FROM = 1 << 20  # bytes between two flushes from which they go past the page cache
 _FILE_SYSTEMS = ("ext4", "xfs")  # others, as NFS or tmpfs, are slower that way, or cannot
 _SLOW, _ENOUGH = (
@@ -90,6 +90,11 @@ class AppendFile:
             self._await_write()
         if self._thread.is_slow:
             self.is_direct = False
+
+    @property
+    def writes_ahead(self) -> bool:
+        """Whether buffers are written beside this thread; a `flush` now would make it wait for the disk."""
+        return bool(self._thread.running)
 
     def cut(self, size: int) -> None:
         """Drops everything after `size`, if the file system allows that."""

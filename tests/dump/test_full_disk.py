@@ -277,6 +277,7 @@ def test_a_large_step_that_finds_no_room_keeps_what_fitted(
         disk.room = room
         with pytest.raises(OSError, match="No space"):
             w.log_many([Snapshot(f"n{i}", array) for i, array in enumerate(arrays)], step=1)
+            w.flush()
         disk.room = float("inf")
         w.log_many([Snapshot("after", array, visit=i) for i, array in enumerate(arrays)], step=2)
     found = read_all(tmp_path)
@@ -288,6 +289,53 @@ def test_a_large_step_that_finds_no_room_keeps_what_fitted(
     assert room // 20_000 >= count >= room // 20_000 - (65_536 // 20_000 + 1)
     (file,) = values_files(tmp_path)
     assert file.stat().st_size == 256 * 1024 + 20_000 * (21 + count)
+
+
+@LINUX
+def test_rows_of_values_on_their_way_are_committed_in_time(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN values that are still on their way to the disk WHEN the next commit is due THEN their rows are
+    committed, and those of summaries logged after them, without a flush."""
+    monkeypatch.setattr(append_file, "bypasses_page_cache", lambda _: True)
+    monkeypatch.setattr(append_file, "CHUNK", 64 << 10)
+    monkeypatch.setattr(append_file, "DIRECT_FROM", 16 << 10)
+    array = np.random.default_rng(0).standard_normal(2500)
+    with DumpWriter(tmp_path) as w:
+        w.log_many([Snapshot("x", array, visit=i) for i in range(2)], step=0)
+        w.log_many([Snapshot("x", array + i, visit=i) for i in range(12)], step=1)
+        monkeypatch.setattr(writer, "COMMIT_SECONDS", 0.0)
+        w.log("y", 1.0, step=1, keep="summary")
+        found = read_all(tmp_path)
+        assert (len(found.rows), found.bad_values) == (15, [])
+
+
+@LINUX
+def test_a_step_whose_values_are_refused_later_keeps_its_summaries(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN values that are still on their way to the disk when `log_many` returns WHEN the disk refuses them
+    THEN the next call raises, rows of both steps are there, and no row points to bytes of another value."""
+    monkeypatch.setattr(append_file, "bypasses_page_cache", lambda _: True)
+    monkeypatch.setattr(append_file, "CHUNK", 64 << 10)
+    monkeypatch.setattr(append_file, "DIRECT_FROM", 16 << 10)
+    arrays = [np.random.default_rng(i).standard_normal(2500) for i in range(12)]  # less than all buffers
+    with DumpWriter(tmp_path) as w:
+        w.log_many([Snapshot("x", arrays[0])], step=0)
+        disk.room = 50_000
+        w.log_many([Snapshot("x", array, visit=i) for i, array in enumerate(arrays)], step=1)
+        with pytest.raises(OSError, match="No space"):
+            w.log_many([Snapshot("x", array, visit=i) for i, array in enumerate(arrays)], step=2)
+        disk.room = float("inf")
+        w.log_many([Snapshot("x", array, visit=i) for i, array in enumerate(arrays)], step=3)
+    found = read_all(tmp_path)
+    assert (found.bad_values, found.damage) == ([], [])
+    kept = [[bool(row["value_codec"]) for row in found.rows if row["step"] == step] for step in range(4)]
+    assert [len(some) for some in kept] == [1, 12, 12, 12]
+    assert (kept[0], sum(kept[1]) <= 2, any(kept[2]), all(kept[3])) == ([True], True, False, True)
+    for row in found.rows:
+        if row["value_codec"]:
+            assert found.values["x", 0, row["seq"]].tobytes() == arrays[row["visit"]].tobytes()
 
 
 def test_a_removed_run_is_noticed_with_small_rows_only(

@@ -74,7 +74,6 @@ class SnapshotBatch:
             if visit is None:
                 visit = worker.visits.take(graph, self._name(i), step)
             visits.append(visit)
-        self._flush(worker, places)
         summaries = self._summarizer.summaries()
         count, first = len(sources), worker.seq
         if len(self._zeros) < count and isinstance(summaries, SummaryTable):
@@ -90,17 +89,11 @@ class SnapshotBatch:
             [snapshot.device for snapshot in self._snapshots],
             places,
         )
-        worker.add(rows, summaries)
-        return summaries
-
-    def _flush(self, worker: WorkerFiles, places: list[Stored]) -> None:
-        """Writes the values; those that the disk does not take are marked as refused."""
         try:
-            worker.flush_values()
+            worker.add(rows, summaries)
         except OSError as error:
             self.error = self.error or error
-        if self.error is not None:
-            places[:] = [place if worker.holds(place) else REFUSED for place in places]
+        return summaries
 
     def _name(self, i: int) -> str:
         return tensor_name(self._nodes[i], self._slots[i])

@@ -72,7 +72,7 @@ class ValuesWriter:
             align: the offset will be a multiple of this.
 
         Raises:
-            OSError: the disk refused; `holds` lists its content.
+            OSError: the disk refused; `holds` says which values are there, until the next one is taken.
         """
         fd, is_idle = self._fd, self._file.written == self._file.size
         if fd is not None and is_idle and not is_same_file(fd, values_path(self._dir, self.number)):
@@ -98,9 +98,19 @@ class ValuesWriter:
         with self._forgetting_unwritten():
             self._file.flush()
 
-    def holds(self, file: int, offset: int, length: int) -> bool:
-        """Whether a value that was taken is in its file."""
-        return file < self.number or self._fd is None or offset + length <= self._file.written
+    @property
+    def writes_ahead(self) -> bool:
+        """Whether a `flush` now would wait for the disk, which is busy with large values."""
+        return self._file.writes_ahead
+
+    @property
+    def end(self) -> tuple[int, int]:
+        """Number of the newest shard, and the offset of the next value in it."""
+        return self.number, self._file.size
+
+    def holds(self, file: int, end: int) -> bool:
+        """Whether the values before an offset of a shard are in the file."""
+        return file < self.number or self._fd is None or end <= self._file.written
 
     @contextlib.contextmanager
     def _forgetting_unwritten(self) -> Iterator[None]:

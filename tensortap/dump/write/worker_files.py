@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from tensortap.core.names import new_worker_name
 from tensortap.core.records import Summary
@@ -15,7 +16,7 @@ from tensortap.storage.files import sync_folder
 
 from ..format.events import EventsWriter
 from ..format.run_files import WorkerSummary, write_closing, write_worker
-from ..format.schema import Rows, Stored
+from ..format.schema import REFUSED, Rows, Stored
 from .retention import Retention, WorkerRetention
 from .spool import MAX_SHARD, SEGMENT, Spool
 from .stats_writer import StatsWriter
@@ -54,6 +55,7 @@ class WorkerFiles:
         self._retention = WorkerRetention(folder, retention)
         self._events = EventsWriter(folder, fsync)
         self._stats = StatsWriter(folder, compression, fsync)
+        self._waiting: deque[_WaitingRows] = deque()
         self._spare = ReservedDiskSpace(folder)
 
     @property
@@ -67,30 +69,53 @@ class WorkerFiles:
         return self._stats.lost
 
     def store(self, value: EncodedValue, entry: str) -> Stored:
-        """Stores a value: in its row if it is small, else in a values file, where it is once `flush_values`
-        has returned. Raises OSError."""
+        """Stores a value: in its row if it is small, else in a values file, where it is once `settle` has
+        returned. Raises OSError."""
         length = len(value.data)
         if length <= INLINE:
             return Stored(bytes(value.data), -1, 0, length, value.crc32c, value.codec)
         if self._spool is not None:
             self._spool.take(length)
-        file, offset = self._values.append(entry, value.data, value.entry_dtype, value.shape, value.align)
+        try:
+            file, offset = self._values.append(entry, value.data, value.entry_dtype, value.shape, value.align)
+        except OSError:
+            self._queue_waiting()  # now: the next value takes the place of those that were not written
+            raise
         if self._retention.note(file, entry):
             self._retention.apply()
         return Stored(None, file, offset, length, value.crc32c, value.codec, value.blocks)
 
-    def flush_values(self) -> None:
-        """Writes the values that were stored. Raises OSError; `holds` lists the existing ones."""
-        self._values.flush()
-
-    def holds(self, stored: Stored) -> bool:
-        """Whether a value that was stored is there."""
-        return stored.file < 0 or self._values.holds(stored.file, stored.offset, stored.length)
-
     def add(self, rows: Rows, summaries: Sequence[Summary]) -> None:
-        """Queues rows, numbered from `seq` on."""
-        self._stats.add(rows, summaries)
+        """Queues rows, numbered from `seq` on, once their values are in the files.
+
+        Raises:
+            OSError: the disk refused values. The rows are queued, marked where the value is missing.
+        """
+        self._waiting.append(_WaitingRows(rows, summaries, *self._values.end))
         self.seq += len(rows)
+        if not self._values.writes_ahead:
+            self.settle()
+        while self._waiting and self._values.holds(self._waiting[0].file, self._waiting[0].end):
+            self._stats.add(*self._waiting.popleft()[:2])
+
+    def settle(self) -> None:
+        """Writes the values that were stored, and queues the rows that wait for them. Raises OSError as
+        `add`."""
+        try:
+            self._values.flush()
+        finally:
+            self._queue_waiting()
+
+    def _queue_waiting(self) -> None:
+        """Queues all rows; those whose values are not in the files are marked."""
+        for rows, summaries, _, _ in self._waiting:
+            rows.stored = [place if self._holds(place) else REFUSED for place in rows.stored]
+            self._stats.add(rows, summaries)
+        self._waiting.clear()
+
+    def _holds(self, stored: Stored) -> bool:
+        """Whether a value that was stored is there."""
+        return stored.file < 0 or self._values.holds(stored.file, stored.offset + stored.length)
 
     def event(self, record: Mapping[str, Any]) -> None:
         """Writes an event. Raises InvalidValueError, OSError."""
@@ -101,7 +126,7 @@ class WorkerFiles:
         self._stats.dropped += count
 
     def commit(self) -> None:
-        """Writes all queued rows; their values are already written. Raises OSError; then they stay queued."""
+        """Writes all queued rows, whose values are already written. Raises OSError; then they stay queued."""
         if self._spool is not None:
             self._spool.take(0)
         self._values.sync()
@@ -127,6 +152,7 @@ class WorkerFiles:
         """Commits, seals the values, ends the statistics. Raises OSError, but leaves no file open, and counts
         uncommitted rows as lost."""
         try:
+            self.settle()
             self._values.seal()
         finally:
             self._values.abandon()
@@ -149,10 +175,20 @@ class WorkerFiles:
 
     def abandon(self) -> None:
         """Closes the files without sealing: in a forked child they belong to the parent."""
+        self._waiting.clear()
         self._values.abandon()
         self._events.abandon()
         self._stats.abandon()
         self._spare.free()
+
+
+class _WaitingRows(NamedTuple):
+    """Rows whose values are on their way to the disk: up to the offset `end` of a shard."""
+
+    rows: Rows
+    summaries: Sequence[Summary]
+    file: int
+    end: int
 
 
 _STEPS = 64  # of one tensor at the same time; a step that comes back after this many others starts at 0 again

@@ -55,6 +55,9 @@ class DumpWriter:
     `log` 0.5 s after the last commit (0.1 s with 100 rows), and when `flush` or `close` return. If a forked
     child uses the writer of its parent, it becomes a separate worker; uncommitted rows stay with the parent.
 
+    The last 24 MiB of large values may still be on their way to the disk when `log` returns; their rows are
+    committed after them. If the disk refuses them, a later call raises.
+
     If the disk is full or fails, or the directory was removed, `log`, `flush` and `close` raise OSError. Up
     to 10,000 rows stay queued; older rows, and rows that still wait at `close`, are dropped and counted in
     `lost`. `log` retries every 0.5 s, `flush` immediately. A value that cannot be stored becomes a summary.
@@ -241,9 +244,7 @@ class DumpWriter:
             stored = value if isinstance(value, Stored) else NOT_KEPT if value is None else REFUSED
             try:
                 if isinstance(value, EncodedValue):
-                    taken = worker.store(value, f"{tensor_name(node, slot)}@{place.step}#{worker.seq}")
-                    worker.flush_values()
-                    stored = taken
+                    stored = worker.store(value, f"{tensor_name(node, slot)}@{place.step}#{worker.seq}")
             finally:
                 if visit is None:
                     visit = worker.visits.take(graph, tensor_name(node, slot), step)
@@ -338,10 +339,18 @@ class DumpWriter:
     def _commit_if_due(self, worker: WorkerFiles) -> None:
         age = clock.monotonic() - self._last_try
         full = worker.pending >= (SOON_ROWS if age >= SOON_SECONDS else COMMIT_ROWS)
-        if age >= COMMIT_SECONDS or (full and not self._failing):
+        if age >= COMMIT_SECONDS:
             self._commit(worker)
+        elif full and not self._failing:
+            self._commit_queued(worker)
 
     def _commit(self, worker: WorkerFiles) -> None:
+        try:
+            worker.settle()
+        finally:
+            self._commit_queued(worker)
+
+    def _commit_queued(self, worker: WorkerFiles) -> None:
         self._last_try = clock.monotonic()
         self._failing = True
         worker.commit()
