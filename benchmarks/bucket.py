@@ -5,7 +5,8 @@
 DIR has a compacted run, as `benchmarks/cluster.py --dir` leaves it. It is put on moto's S3 server, which is
 read through a proxy that delays each request. *cold*: nothing is cached. *warm*: a second server finds what
 the first one read. Times are from the first request for the runs to the last answer of the page; starting the
-programs is not included. *idle*: requests to the bucket while a page polls the runs once per second.
+programs is not included. *idle*: requests to the bucket while a page polls the runs once per second. With
+`--idle 0` the first program ends before it has stored what it read, so warm is slower.
 """
 
 from __future__ import annotations
