@@ -113,6 +113,35 @@ def test_two_runs_introduced_and_received(
     assert "introduced" in out and "in bfloat16" in out
 
 
+def test_nodes_beyond_a_changed_op_of_a_renamed_layer_are_compared(
+    ask: Callable[..., Any], tmp_path: Path
+) -> None:
+    weight = tf.Variable(np.linspace(-1, 1, 6).reshape(2, 3).astype("f"))
+    for name, activation in (("old", tf.nn.relu), ("new", tf.nn.tanh)):
+        with Tap(tmp_path / name, recorded_programs.NONE, record=every(1)) as tap:
+
+            @tap.function
+            def step(x: tf.Tensor) -> tf.Tensor:
+                with tf.GradientTape() as tape:
+                    with tf.name_scope(f"{name}_first"):  # noqa: B023
+                        hidden = activation(tf.matmul(x, weight) + 0.5)  # noqa: B023
+                    with tf.name_scope(f"{name}_last"):  # noqa: B023
+                        loss = tf.reduce_mean((hidden * 0.7) ** 2)
+                return tape.gradient(loss, weight)
+
+            step(tf.constant([[0.1, 0.3], [0.5, -0.2]]))
+    found = ask(tmp_path / "old", "compare", step=0, source=str(locate(tmp_path / "new", 0, None)))
+    # The derivatives take their inputs in another order.
+    only = [{node.rpartition("/")[2] for node in nodes} for nodes in found["unpaired"]]
+    assert only == [{"ReluGrad"}, {"TanhGrad"}]
+    rows = {row["tensor"]: row for row in found["differences"]}
+    assert rows["old_first/Relu:0"]["other"] == "new_first/Tanh:0"
+    assert rows["old_first/Relu:0"]["introduced"] > 0.01
+    after = rows["gradient_tape/old_first/MatMul/MatMul_1:0"]
+    assert after["other"] == "gradient_tape/new_first/MatMul/MatMul_1:0"
+    assert after["introduced"] < 1e-6 < 1e-3 < after["received"]
+
+
 def test_renamed_layers_are_compared(ask: Callable[..., Any], tmp_path: Path) -> None:
     """Each renamed node is compared with its partner, and the one that computes something else is named."""
     for name, factor in (("old", 2.0), ("new", 3.0)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -110,7 +110,7 @@ class _Side:
 
 def _pairs(one: LoadedCall, two: LoadedCall) -> dict[NodeKey, NodeKey]:
     """Nodes with the same name and op; of the others, those with the same use of paired nodes (renamed
-    layers)."""
+    layers), or another op there."""
     found: dict[NodeKey, NodeKey] = {}
     functions = [list(call.recorded.functions.items()) for call in (one, two)]
     for (name, function), (other_name, other) in zip(*functions, strict=False):
@@ -128,56 +128,75 @@ def _pairs_within(function: Any, other: Any) -> dict[str, str]:
     }
     if len(function.arguments) == len(other.arguments):
         pairs |= dict(zip(function.arguments, other.arguments, strict=True))
-    taken = set(pairs.values())
+    before = -1
+    while before < len(pairs):  # new pairs lead to others
+        before = len(pairs)
+        pairs |= _by_use(function, others, pairs)
+        pairs |= _by_scope(function, others, pairs)
+        if before == len(pairs):
+            pairs |= _by_use(function, others, pairs, changed=True)
+    return pairs
+
+
+def _by_use(
+    function: Any, others: Mapping[str, Any], pairs: Mapping[str, str], *, changed: bool = False
+) -> dict[str, str]:
+    """Nodes that use pairs and constants alike. `changed`: the only ones that do so with another op."""
+    found, taken = dict(pairs), set(pairs.values())
     for name, operation in function.operations.items():
-        if name in pairs or not operation.inputs:
+        if name in found or not operation.inputs:
             continue
-        partner = next(
-            (each for each in _same_uses(operation, others, pairs) if each.name not in taken), None
-        )
-        if partner is None:
+        uses = [each for each in _same_uses(operation, others, found, changed) if each.name not in taken]
+        if not uses or (changed and len(uses) > 1):
             continue
         constants = {
             mine.op.name: its.op.name
-            for mine, its in zip(operation.inputs, partner.inputs, strict=True)
-            if mine.op.name not in pairs
+            for mine, its in zip(operation.inputs, uses[0].inputs, strict=True)
+            if mine.op.name not in found
         }
-        pairs |= {name: partner.name, **constants}
-        taken |= {partner.name, *constants.values()}
-    return pairs | _by_scope(function, others, pairs, taken)
-
-
-def _by_scope(
-    function: Any, others: Mapping[str, Any], pairs: Mapping[str, str], taken: Set[str]
-) -> dict[str, str]:
-    """Nodes that only their names identify (of shapes), in scopes that other pairs show to be renamed."""
-    scopes = {name.rpartition("/")[0]: partner.rpartition("/")[0] for name, partner in pairs.items()}
-    found: dict[str, str] = {}
-    for name, operation in function.operations.items():
-        scope, _, last = name.rpartition("/")
-        at = next((each for each in _prefixes(scope) if each in scopes), "")
-        partner = f"{scopes[at]}{scope[len(at) :]}/{last}" if at else ""
-        if name in pairs or partner in taken or partner not in others:
-            continue
-        if others[partner].type == operation.type:
-            found[name] = partner
+        found |= {name: uses[0].name, **constants}
+        taken |= {uses[0].name, *constants.values()}
     return found
 
 
-def _prefixes(scope: str) -> Iterator[str]:
-    while scope:
-        yield scope
-        scope = scope.rpartition("/")[0]
+def _by_scope(function: Any, others: Mapping[str, Any], pairs: Mapping[str, str]) -> dict[str, str]:
+    """Nodes that only their names identify (of shapes, or beyond a changed op), in scopes that other pairs
+    show to be renamed."""
+    scopes = {name.rpartition("/")[0]: partner.rpartition("/")[0] for name, partner in pairs.items()}
+    taken = set(pairs.values())
+    found: dict[str, str] = {}
+    for name, operation in function.operations.items():
+        if name in pairs:
+            continue
+        for partner in _renamed(name, scopes):
+            if partner not in taken and partner in others and others[partner].type == operation.type:
+                found[name] = partner
+                taken.add(partner)
+                break
+    return found
 
 
-def _same_uses(operation: Any, others: Mapping[str, Any], pairs: Mapping[str, str]) -> Iterator[Any]:
-    """Nodes of the other function with the same use of pairs and constants as a node."""
+def _renamed(name: str, scopes: Mapping[str, str]) -> Iterator[str]:
+    """A node's name if a scope around it was renamed, or one behind others (`gradient_tape/`)."""
+    parts = name.split("/")
+    for first in range(len(parts)):
+        for last in range(len(parts) - 1, first, -1):
+            scope = scopes.get("/".join(parts[first:last]))
+            if scope:
+                yield "/".join([*parts[:first], scope, *parts[last:]])
+
+
+def _same_uses(
+    operation: Any, others: Mapping[str, Any], pairs: Mapping[str, str], changed: bool
+) -> Iterator[Any]:
+    """Nodes of the other function with the same use of pairs and constants as a node; with another op if it
+    was `changed`."""
     known = next((tensor for tensor in operation.inputs if tensor.op.name in pairs), None)
     source = None if known is None else others.get(pairs[known.op.name])
     if known is None or source is None or known.value_index >= len(source.outputs):
         return
-    for taker in source.outputs[known.value_index].consumers():
-        if taker.type == operation.type and len(taker.inputs) == len(operation.inputs):
+    for taker in dict.fromkeys(source.outputs[known.value_index].consumers()):
+        if (taker.type != operation.type) == changed and len(taker.inputs) == len(operation.inputs):
             both = zip(operation.inputs, taker.inputs, strict=True)
             if all(_is_pair(mine, its, pairs) for mine, its in both):
                 yield taker
