@@ -156,9 +156,9 @@ class CaptureWarnings:
         """Taps on selected tensors would change the training's last bits."""
         self.warn(
             "disturbing",
-            f"{counted(len(candidates), 'selected tensor')} of a loop cannot be captured in-graph "
-            f"({candidates[0].node}): TensorFlow would sum loop variables in another order, which "
-            "changes the last bits of the results",
+            f"{counted(len(candidates), 'selected tensor')} cannot be captured in-graph "
+            f"({candidates[0].node}): TensorFlow would sum them in another order, which changes the last "
+            "bits of the results",
             "Use Tap(exact=True) to capture them.",
         )
 

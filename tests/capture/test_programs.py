@@ -6,6 +6,7 @@ Each runs plain and tapped, from the same seeds, with all tensors captured at ev
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -15,15 +16,16 @@ import keras
 import numpy as np
 import pytest
 from dumped import Dumped
-from programs import keras_programs, loop_programs, session_programs
+from programs import keras_programs, loop_programs, session_programs, sum_programs
 from programs.capturing import Capture, Program
 
 from tensortap.capture.tap import Tap
+from tensortap.capture.watching.step_schedule import every
 from tensortap.capture.watching.watch import Watch
 
 PROGRAMS = {
     program.__name__: program
-    for module in (keras_programs, loop_programs, session_programs)
+    for module in (keras_programs, loop_programs, session_programs, sum_programs)
     for program in module.PROGRAMS
 }
 
@@ -31,12 +33,17 @@ PROGRAMS = {
 ALWAYS = {
     *("gpt", "mixed_precision", "xla", "vae", "gan", "wasserstein", "actor_critic", "draws_in_loops"),
     *("eager_tape", "recurrent_by_hand", "compiled_layers", "session_mlp", "session_loop"),
+    *("weight_shared_by_loops", "weight_shared_after_noise"),
 }
 assert PROGRAMS.keys() >= ALWAYS
 
-DRAWING = {"vae", "gan", "wasserstein", "draws_in_loops"}  # by ops with streams of their own
+DRAWING = {"vae", "gan", "wasserstein", "draws_in_loops", "draws_in_sums"}  # by ops with streams of their own
 CALLS_PYTHON = {"actor_critic"}  # whose effects would come twice in a shadow: it is not captured
-FUNCTIONS = [program.__name__ for module in (keras_programs, loop_programs) for program in module.PROGRAMS]
+FUNCTIONS = [
+    program.__name__
+    for module in (keras_programs, loop_programs, sum_programs)
+    for program in module.PROGRAMS
+]
 
 
 def run(program: Program, tap: Tap | None = None) -> dict[str, bytes]:
@@ -77,6 +84,19 @@ def test_training_is_bit_identical(tmp_path: Path, name: str) -> None:
 )
 def test_a_shadow_changes_no_training_either(tmp_path: Path, name: str) -> None:
     check_identical(tmp_path, name, exact=True)
+
+
+@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("program", sum_programs.PROGRAMS, ids=lambda program: program.__name__)
+def test_a_sum_begins_with_the_same_term_if_some_are_tapped(
+    tmp_path: Path, program: Program, part: int
+) -> None:
+    """If all terms are held, the first is taken again."""
+    name = program.__name__
+    some = Watch(nodes=lambda candidate: zlib.crc32(candidate.node.encode()) % 3 == part, steps=1)
+    with Tap(tmp_path / "r", some, record=every(2)) as tap:
+        tapped = run(program, tap)
+    assert [path for path, value in plain(name).items() if tapped[path] != value] == []
 
 
 def check_identical(directory: Path, name: str, *, exact: bool = False) -> None:

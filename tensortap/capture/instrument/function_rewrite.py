@@ -24,6 +24,7 @@ from .device_summary import add_summary
 from .grappler_duplicates import DUPLICATE, Duplicates
 from .liveness import Liveness, Stages
 from .loop_stride import LOOPS, can_stride, captured_outputs, divide
+from .summed_terms import SummedTerms
 from .tap_queues import (
     MARK,
     IterationCounter,
@@ -32,9 +33,11 @@ from .tap_queues import (
     Tapped,
     TapQueue,
     TapSwitch,
+    add_copy,
     grouped,
     hold,
     keep_alive,
+    tie_to_result,
 )
 
 # A stateless call may be merged with its twin or removed, together with its enqueue ops.
@@ -58,8 +61,8 @@ class Rewritten:
 
     `outputs` are the tensors that the copy returns behind the root's own outputs (only if XLA compiles the
     root). `switch` turns the queues on and off, if there is one. `out_of_reach` are chosen tensors inside
-    loops and branches that XLA compiles, `disturbing` those on which a tap would change the order of a sum in
-    a loop: neither are returned. `only_for_taps` are names of nodes that run for taps, if at all: no node of
+    loops and branches that XLA compiles, `disturbing` those on which a tap would change the order of a sum:
+    neither are returned. `only_for_taps` are names of nodes that run for taps, if at all: no node of
     that name runs without, in any of the functions.
     """
 
@@ -131,7 +134,8 @@ class _Site:
 
     `looped`: in a loop; `clock`: that of the innermost loop's body; `branched`: in a branch of that body,
     which does not run in each iteration. `route`: the calls that lead to it. `stride`: that of the loop
-    around it; `in_condition`: it belongs to the loop's condition.
+    around it; `in_condition`: it belongs to the loop's condition. `summed`: positions of its results that are
+    terms of long sums of its callers.
     """
 
     role: Role = "root"
@@ -142,9 +146,15 @@ class _Site:
     route: Route = ()
     stride: LoopStride | None = None
     in_condition: bool = False
+    summed: frozenset[int] = frozenset()
 
     def of_callee(
-        self, node: internals.NodeDef, callee: Callee, counter: IterationCounter, stride: LoopStride | None
+        self,
+        node: internals.NodeDef,
+        callee: Callee,
+        counter: IterationCounter,
+        stride: LoopStride | None,
+        summed: frozenset[int],
     ) -> _Site:
         """The call site of a node that calls another function; `counter` is for the body if it is a loop,
         `stride` for both."""
@@ -152,9 +162,9 @@ class _Site:
         route = (*self.route, (str(node.name), callee.function))
         if node.op in LOOPS:
             counter_of = counter if role == "body" else None
-            return _Site(role, compiled, True, counter_of, False, route, stride, role == "cond")
+            return _Site(role, compiled, True, counter_of, False, route, stride, role == "cond", summed)
         branched = self.counter is not None and (self.branched or role != "call")
-        return replace(self, role=role, compiled=compiled, branched=branched, route=route)
+        return replace(self, role=role, compiled=compiled, branched=branched, route=route, summed=summed)
 
 
 class _Rewriter:
@@ -172,6 +182,7 @@ class _Rewriter:
         self._muted, self._held, self._is_shadow, self._strided = muted, held, shadow, strided
         self._summarized = summarized - held.keys()
         self._functions = traced.functions
+        self._terms = SummedTerms(traced.functions)
         self._root = traced.root
         self._chosen = chosen
         self._by_function: dict[str, list[Place]] = {}
@@ -235,7 +246,7 @@ class _Rewriter:
             if node.op in self._muted:
                 _mute(node, function)
         self._definitions.append(definition)
-        duplicates = Duplicates(function, definition)
+        duplicates = Duplicates(function, definition, self._terms.of(function, site.summed))
         self._result.only_for_taps |= needed.only_for_taps
         self._run_anyway |= needed.live.keys()
         self._copied.add(function.name)
@@ -243,17 +254,7 @@ class _Rewriter:
             definition, needed, duplicates, site
         )
         if not compiled:
-            disturbing = [
-                item.place
-                for item, reference in tapped
-                if not self._is_shadow and duplicates.disturbs_loop(reference)
-            ]
-            self._result.disturbing += disturbing
-            tapped = [
-                (item, duplicates.readable(reference))
-                for item, reference in tapped
-                if item.place not in disturbing
-            ]
+            tapped = self._undisturbing(definition, tapped, duplicates)
         captured = self._captured.get(name, {})
         for node in definition.node_def if captured else ():
             if node.name not in needed.live and not node.name.startswith(f"{MARK}/"):
@@ -270,13 +271,28 @@ class _Rewriter:
             stages = Stages(function, self._functions, needed.live)
             self._add_queues(function, definition, tapped, nodes_of, site, stages)
             if site.role == "cond":
-                _tie_to_result(definition)
+                tie_to_result(definition)
             elif site.role == "body" and site.counter in self._result.counters:
                 site.counter.add_tick(
                     definition, [node for node in definition.node_def if self._is_redirected(node)]
                 )
         self._shared[function.name, compiled] = name, outputs
         return name, outputs
+
+    def _undisturbing(
+        self, definition: internals.FunctionDef, tapped: list[tuple[Tapped, str]], duplicates: Duplicates
+    ) -> list[tuple[Tapped, str]]:
+        """The tensors that taps may read, by what they read. Others are skipped, or copied if they must be
+        delivered: their consumers wait for that, so that nothing holds them any more."""
+        found = []
+        for item, reference in tapped:
+            if self._is_shadow or not duplicates.disturbs_sum(reference):
+                found.append((item, duplicates.readable(reference)))
+            elif item.place in self._held:
+                found.append((item, add_copy(definition, reference, item.dtype)))
+            else:
+                self._result.disturbing.append(item.place)
+        return found
 
     def _own(self, function: TracedFunction, needed: Liveness, route: Route) -> list[tuple[Tapped, str]]:
         """The chosen tensors of the function itself, with how its definition refers to them."""
@@ -331,8 +347,9 @@ class _Rewriter:
             used = needed.used_outputs(node)
             counter = IterationCounter(f"{definition.signature.name}_{node.name}_clock")
             loop, stride = internals.copied_node(node), self._stride_of(definition, node, needed, site)
+            summed = duplicates.terms.outputs(node)
             for callee in callees(node) if stride else chosen:
-                inside = site.of_callee(node, callee, counter, stride)
+                inside = site.of_callee(node, callee, counter, stride, summed)
                 gained += self._redirect(node, callee, used, inside)
             if node.name not in needed.live and not site.compiled:
                 node.input[:] = [duplicates.readable(source) for source in node.input]
@@ -477,13 +494,3 @@ def _mute(node: internals.NodeDef, function: TracedFunction) -> None:
     node.input.extend(f"^{source}" for source in dict.fromkeys(sources) if source not in function.arguments)
     node.op = "NoOp"
     node.attr.clear()
-
-
-def _tie_to_result(definition: internals.FunctionDef) -> None:
-    """Makes a loop's condition depend on the nodes to keep alive; TensorFlow runs it only for its result."""
-    result = definition.signature.output_arg[0]
-    waiting = definition.node_def.add(name=f"{MARK}/condition", op="Identity")
-    waiting.attr["T"].type = result.type
-    waiting.input.append(definition.ret[result.name])
-    waiting.input.extend(f"^{node}" for node in sorted(set(definition.control_ret.values())))
-    definition.ret[result.name] = f"{waiting.name}:output:0"

@@ -19,14 +19,14 @@ from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction
 from tensortap.tfproto.function_calls import callees
 
-from .grappler_merges import ACTIVATIONS, CONTRACTIONS, ELEMENTWISE, VIEWS, Merges, Uses
+from .grappler_merges import ACTIVATIONS, CONTRACTIONS, ELEMENTWISE, VIEWS, Merges
+from .summed_terms import SUMS, FunctionTerms
 
 _ATTRIBUTE = "_tensortap_duplicate"  # keeps the optimizer from taking the duplicate for the original
 DUPLICATE = "/tensortap_duplicate"  # ends the name of each
 _PASSES = ("arithmetic_optimization", "constant_folding", "remapping")
 
 _HELD_ANYWAY = frozenset({"Const", "ReadVariableOp"})
-_SUMS = frozenset({"Add", "AddN", "AddV2"})
 
 # `activation(contraction + bias)` becomes one kernel, whose bits differ from those of its parts if the
 # activation is one of these (Mul, Neg, AddV2: gelu; AddV2: a residual; Relu: only of NaN, of which the kernel
@@ -49,11 +49,14 @@ class Duplicates:
     Args:
         function: the original; the number of uses is counted in it.
         definition: its copy, to which duplicates are added.
+        terms: of long sums, in the original; also an attribute.
     """
 
-    def __init__(self, function: TracedFunction, definition: internals.FunctionDef) -> None:
+    def __init__(
+        self, function: TracedFunction, definition: internals.FunctionDef, terms: FunctionTerms
+    ) -> None:
         self._function = function
-        self._uses = Uses(function)
+        self.terms, self._uses = terms, terms.uses
         self._merges = Merges(self._uses)
         self._definition = definition
         self._made: dict[str, str] = {}
@@ -77,23 +80,42 @@ class Duplicates:
                     self._duplicate(node)
         return self._readable_now(reference)
 
-    def disturbs_loop(self, reference: str) -> bool:
-        """Whether a tap on a tensor of a loop's body may change in which order the loop sums.
+    def disturbs_sum(self, reference: str) -> bool:
+        """Whether a tap on a tensor may change the order of a sum, since what it holds cannot be duplicated.
 
-        `AddN` begins with the first term that nothing else holds. A loop variable is such a term, although
-        other nodes read it, too: they are done by then. A tap holds it, or its value in the next iteration,
-        longer; a duplicate of its readers may still read it.
+        `AddN` begins with the first term that nothing else holds. What a call returns is such a term. So is a
+        loop variable, although other nodes read it, too: they are done by then. A tap holds it, or its value
+        in the next iteration, longer; a duplicate of its readers may still read it.
         """
         waiting, seen = [reference], {reference}
         while waiting:
             tensor = waiting.pop()
-            if self._uses.source_of(tensor, VIEWS) in self._summed_loop_variables:
+            source = self._uses.source_of(tensor, VIEWS)
+            if source in self._fixed_terms or source in self._summed_loop_variables:
                 return True
             node = self._merged_node(tensor)
             fresh = set() if node is None else {*node.input} - seen
             seen |= fresh
             waiting += fresh
         return False
+
+    @cached_property
+    def _fixed_terms(self) -> set[str]:
+        """Terms of long sums that no duplicate computes again: results of calls, draws, arguments."""
+        invariants = {name for at, name in enumerate(self._function.arguments) if at in self.terms.invariants}
+        terms = (self.terms.local | self.terms.passed) - invariants
+        return {term for term in terms if not (self._is_held_anyway(term) or self._is_computed(term))}
+
+    def _is_held_anyway(self, reference: str) -> bool:
+        node = self._uses.node_of(reference)
+        return self._uses.is_root if node is None else node.op in _HELD_ANYWAY
+
+    def _is_computed(self, reference: str) -> bool:
+        """Whether a duplicate of its node computes a tensor again."""
+        node = self._uses.node_of(reference)
+        return not (
+            node is None or node.op in _HELD_ANYWAY or _is_call(node) or internals.is_stateful(node.op)
+        )
 
     @cached_property
     def _summed_loop_variables(self) -> set[str]:
@@ -175,7 +197,7 @@ class Duplicates:
         if node.op == "Const":  # pushed along chains, unless they are used elsewhere
             return bool(node.ByteSize() <= _LARGEST_CONSTANT)
         if node.name not in self._uses.live:  # it runs for taps only, and would use its inputs
-            return not any(callees(node))
+            return not _is_call(node)
         if _is_frozen_normalization(node) or self._is_term_of_long_sum(node, reference):
             return True
         all_uses = self._uses.uses_of(reference)
@@ -249,8 +271,11 @@ class Duplicates:
 
     def _is_term_of_long_sum(self, node: internals.NodeDef, reference: str) -> bool:
         """Whether a sum of three or more terms may begin with this tensor, unless a tap holds it."""
-        if any(callees(node)) or internals.is_stateful(node.op):
+        if _is_call(node) or internals.is_stateful(node.op):
             return False
+        source = self._uses.source_of(reference, VIEWS)
+        if source in self.terms.passed and self._is_computed(source):
+            return True
         return self._begins_sum(reference) or self._is_shared_term(node, reference)
 
     def _is_shared_term(self, node: internals.NodeDef, reference: str) -> bool:
@@ -262,7 +287,7 @@ class Duplicates:
         if node.op in _HELD_ANYWAY or len(outputs) != 1 or outputs[0].shape.rank != 0:
             return False
         uses = [use for twin in self._uses.twins(reference) for use in self._uses.uses_of(twin)]
-        sums = [use for use in uses if use is not None and use.op in _SUMS]
+        sums = [use for use in uses if use is not None and use.op in SUMS]
         return any(len(use.input) > 2 or self._merges.is_part_of_sum(use) for use in sums)
 
     def _name_in_sum(self, reference: str) -> str:
@@ -285,3 +310,7 @@ class Duplicates:
 def _is_frozen_normalization(node: internals.NodeDef) -> bool:
     """Whether it is a batch normalization with constants, which is folded into the preceding convolution."""
     return bool(node.op.startswith("FusedBatchNorm") and not node.attr["is_training"].b)
+
+
+def _is_call(node: internals.NodeDef) -> bool:
+    return any(callees(node))

@@ -407,10 +407,18 @@ def hold(function: TracedFunction, definition: internals.FunctionDef, node_name:
         return held[reference]
 
     for node in list(definition.node_def):
-        if not node.name.startswith(f"{prefix}/"):
+        if not node.name.startswith(f"{MARK}/"):
             node.input[:] = [waiting(each) for each in node.input]
     for result, reference in list(definition.ret.items()):
         definition.ret[result] = waiting(reference)
+
+
+def add_copy(definition: internals.FunctionDef, reference: str, dtype: Any) -> str:
+    """Makes a function copy a tensor into memory of its own; returns the copy's name."""
+    name = f"{MARK}/copy_{len(definition.node_def)}"
+    node = definition.node_def.add(name=name, op="DeepCopy", input=[reference])
+    node.attr["T"].type = dtype.as_datatype_enum
+    return f"{name}:y:0"
 
 
 def keep_alive(definition: internals.FunctionDef, node: str) -> None:
@@ -419,6 +427,16 @@ def keep_alive(definition: internals.FunctionDef, node: str) -> None:
         key = f"tensortap_{len(definition.control_ret)}"
         definition.control_ret[key] = node
         definition.signature.control_output.append(key)
+
+
+def tie_to_result(definition: internals.FunctionDef) -> None:
+    """Makes a loop's condition depend on the nodes to keep alive; TensorFlow runs it only for its result."""
+    result = definition.signature.output_arg[0]
+    waiting = definition.node_def.add(name=f"{MARK}/condition", op="Identity")
+    waiting.attr["T"].type = result.type
+    waiting.input.append(definition.ret[result.name])
+    waiting.input.extend(f"^{node}" for node in sorted(set(definition.control_ret.values())))
+    definition.ret[result.name] = f"{waiting.name}:output:0"
 
 
 def grouped(tapped: Sequence[tuple[Tapped, str]]) -> list[list[tuple[Tapped, str]]]:

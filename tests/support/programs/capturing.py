@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from tensortap.capture.tap import Tap
 
@@ -70,3 +71,12 @@ def batches(*arrays: np.ndarray[Any, Any], size: int = 8) -> Iterator[tuple[np.n
     """Batches of rows."""
     for start in range(0, len(arrays[0]), size):
         yield tuple(array[start : start + size] for array in arrays)
+
+
+def each_step(capture: Capture, train: Any, *data: Any) -> list[Any]:
+    """What a training step of one's own returns for each batch."""
+    results = []
+    for batch in batches(*data):
+        with capture.step():
+            results.append(train(*map(tf.constant, batch)))
+    return results

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from .capturing import Capture, Program, Results, batches, floats, integers, state
+from .capturing import Capture, Program, Results, batches, each_step, floats, integers, state
 
 ROWS = 48  # six batches of eight
 STEPS = 6
@@ -32,16 +32,7 @@ def clipped_gradients(capture: Capture) -> Results:
             weight.assign_sub(0.1 * average)
         return loss, norm
 
-    return {"losses": _steps(capture, train, floats(ROWS, 6), integers(3, ROWS)), "weights": weights}
-
-
-def _steps(capture: Capture, train: Any, *data: Any) -> list[Any]:
-    """What a step returns for each batch."""
-    results = []
-    for batch in batches(*data):
-        with capture.step():
-            results.append(train(*map(tf.constant, batch)))
-    return results
+    return {"losses": each_step(capture, train, floats(ROWS, 6), integers(3, ROWS)), "weights": weights}
 
 
 def dcgan(capture: Capture) -> Results:
@@ -82,7 +73,7 @@ def dcgan(capture: Capture) -> Results:
             optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
         return losses
 
-    losses = _steps(capture, train, floats(ROWS, 8, 8, 1))
+    losses = each_step(capture, train, floats(ROWS, 8, 8, 1))
     return {"losses": losses, **state(generator, discriminator, *optimizers)}
 
 
@@ -110,7 +101,7 @@ def gradient_penalty(capture: Capture) -> Results:
         optimizers[1].apply(tape.gradient(generated, variables), variables)
         return loss, generated
 
-    losses = _steps(capture, train, floats(ROWS, 6))
+    losses = each_step(capture, train, floats(ROWS, 6))
     return {"losses": losses, **state(critic, generator, *optimizers)}
 
 
@@ -134,7 +125,7 @@ def word2vec(capture: Capture) -> Results:
         optimizer.apply(tape.gradient(loss, [table, context]), [table, context])
         return loss
 
-    losses = _steps(capture, train, integers(20, ROWS), integers(20, ROWS, seed=8))
+    losses = each_step(capture, train, integers(20, ROWS), integers(20, ROWS, seed=8))
     return {"losses": losses, "tables": [table, context], **state(optimizer)}
 
 
@@ -154,7 +145,7 @@ def retrieval(capture: Capture) -> Results:
         return loss
 
     return {
-        "losses": _steps(capture, train, integers(16, ROWS), integers(24, ROWS)),
+        "losses": each_step(capture, train, integers(16, ROWS), integers(24, ROWS)),
         "tables": [users, items],
     }
 
@@ -295,7 +286,7 @@ def generator_and_stateless(capture: Capture) -> Results:
         count.assign_add(1)
         return loss
 
-    return {"losses": _steps(capture, train, floats(ROWS, 6)), "state": [weight, generator.state]}
+    return {"losses": each_step(capture, train, floats(ROWS, 6)), "state": [weight, generator.state]}
 
 
 def many_distributions(capture: Capture) -> Results:
@@ -319,7 +310,7 @@ def many_distributions(capture: Capture) -> Results:
             tf.raw_ops.RandomStandardNormal(shape=[2], dtype=tf.float32, seed=0, seed2=3),
         )
 
-    return {"drawn": _steps(capture, draw, floats(ROWS, 4))}
+    return {"drawn": each_step(capture, draw, floats(ROWS, 4))}
 
 
 def draws_in_branches(capture: Capture) -> Results:
@@ -339,7 +330,7 @@ def draws_in_branches(capture: Capture) -> Results:
         weight.assign_sub(0.05 * tape.gradient(loss, weight))
         return loss, kind
 
-    return {"losses": _steps(capture, train, floats(2 * ROWS, 6)), "weight": weight}
+    return {"losses": each_step(capture, train, floats(2 * ROWS, 6)), "weight": weight}
 
 
 def draws_in_loops(capture: Capture) -> Results:
@@ -362,7 +353,7 @@ def draws_in_loops(capture: Capture) -> Results:
         weight.assign_sub(0.05 * tape.gradient(loss, weight))
         return loss
 
-    return {"losses": _steps(capture, train, floats(ROWS, 4)), "weight": weight}
+    return {"losses": each_step(capture, train, floats(ROWS, 4)), "weight": weight}
 
 
 def draws_in_inner_functions(capture: Capture) -> Results:
@@ -380,7 +371,7 @@ def draws_in_inner_functions(capture: Capture) -> Results:
         weight.assign_sub(0.1 * tape.gradient(loss, weight))
         return loss
 
-    losses = _steps(capture, train, floats(ROWS, 6))
+    losses = each_step(capture, train, floats(ROWS, 6))
     with capture.step():
         return {"losses": losses, "weight": weight, "drawn": noise(tf.constant(1.0))}
 
@@ -427,7 +418,7 @@ def bayesian_network(capture: Capture) -> Results:
         optimizer.apply(tape.gradient(loss, means + spreads), means + spreads)
         return loss
 
-    losses = _steps(capture, train, floats(ROWS, 6), floats(ROWS, 1, seed=9))
+    losses = each_step(capture, train, floats(ROWS, 6), floats(ROWS, 1, seed=9))
     return {"losses": losses, "means": means, "spreads": spreads}
 
 
@@ -454,7 +445,7 @@ def recurrent_by_hand(capture: Capture) -> Results:
         optimizer.apply(tape.gradient(loss, weights), weights)
         return loss
 
-    return {"losses": _steps(capture, train, floats(ROWS, 6, 3)), "weights": weights, **state(optimizer)}
+    return {"losses": each_step(capture, train, floats(ROWS, 6, 3)), "weights": weights, **state(optimizer)}
 
 
 def neural_ode(capture: Capture) -> Results:
@@ -477,7 +468,7 @@ def neural_ode(capture: Capture) -> Results:
         weight.assign_sub(0.5 * tape.gradient(loss, weight))
         return loss
 
-    return {"losses": _steps(capture, train, floats(ROWS, 4)), "weight": weight}
+    return {"losses": each_step(capture, train, floats(ROWS, 4)), "weight": weight}
 
 
 def physics_informed(capture: Capture) -> Results:
@@ -501,7 +492,7 @@ def physics_informed(capture: Capture) -> Results:
         optimizer.apply(tape.gradient(loss, weights), weights)
         return loss
 
-    return {"losses": _steps(capture, train, floats(ROWS, 1)), **state(network, optimizer)}
+    return {"losses": each_step(capture, train, floats(ROWS, 1)), **state(network, optimizer)}
 
 
 def shuffled_dataset(capture: Capture) -> Results:
@@ -544,7 +535,7 @@ def compiled_step(capture: Capture) -> Results:
         count.assign_add(1)
         return loss
 
-    return {"losses": _steps(capture, train, floats(ROWS, 6)), "weight": weight}
+    return {"losses": each_step(capture, train, floats(ROWS, 6)), "weight": weight}
 
 
 @tf.function(jit_compile=True)
@@ -570,7 +561,7 @@ def compiled_layers(capture: Capture) -> Results:
         weight.assign_sub(0.3 * tape.gradient(loss, weight))
         return loss
 
-    losses = _steps(capture, train, floats(ROWS, 24))
+    losses = each_step(capture, train, floats(ROWS, 24))
     for (x,) in batches(floats(ROWS, 24)):
         with capture.step():
             with tf.GradientTape() as tape:

@@ -1,0 +1,99 @@
+"""Programs whose results depend on which term a sum of three or more begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from .capturing import Capture, Program, Results, each_step, floats
+
+ROWS = 48
+
+
+def _trained(capture: Capture, weights: Sequence[Any], forward: Callable[[Any], Any]) -> Results:
+    """Gradient descent of a loss."""
+
+    @tf.function
+    def train(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = forward(x)
+        for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
+            weight.assign_sub(0.1 * gradient)
+        return loss
+
+    return {"losses": each_step(capture, train, floats(ROWS, 4)), "weights": list(weights)}
+
+
+def _looped(x: Any, weight: Any) -> Any:
+    _, x = tf.while_loop(lambda i, _: i < 5, lambda i, x: (i + 1, tf.tanh(x @ weight)), [0, x])
+    return x + tf.map_fn(lambda row: tf.tanh(tf.linalg.matvec(weight, row)), x)
+
+
+def _loss(x: Any, weight: Any, last: Any) -> Any:
+    return tf.reduce_mean(x * x) + 1e-3 * tf.reduce_sum(weight * weight) + tf.reduce_mean((x @ last) ** 2)
+
+
+def weight_shared_by_loops(capture: Capture) -> Results:
+    """The gradient of a weight sums what a loop, a map and a branch return."""
+    weight, last = tf.Variable(floats(4, 4) * 0.5), tf.Variable(floats(4, 4))
+
+    def forward(x: Any) -> Any:
+        x = _looped(x, weight)
+        x = tf.cond(tf.reduce_sum(x) > 0, lambda: x @ weight, lambda: tf.sin(x @ weight))
+        return _loss(x, weight, last)
+
+    return _trained(capture, [weight, last], forward)
+
+
+def weight_shared_after_noise(capture: Capture) -> Results:
+    """Inner functions instead of the branch, and draws with a seed of their own."""
+    weight, last = tf.Variable(floats(4, 4) * 0.5), tf.Variable(floats(4, 4))
+
+    @tf.function
+    def layer(x: Any) -> Any:
+        return tf.tanh(x @ weight)
+
+    def forward(x: Any) -> Any:
+        x = _looped(x + 0.1 * tf.random.normal(tf.shape(x), seed=1), weight)
+        return _loss(layer(x) + layer(x * 0.3), weight, last)
+
+    return _trained(capture, [weight, last], forward)
+
+
+def draws_in_sums(capture: Capture) -> Results:
+    """Noise is a term."""
+    weight, last = tf.Variable(floats(4, 4)), tf.Variable(floats(4, 4, seed=3))
+
+    def forward(x: Any) -> Any:
+        return tf.reduce_mean((x @ weight + tf.random.normal([8, 4]) + tf.sin(x @ last)) ** 2)
+
+    return _trained(capture, [weight, last], forward)
+
+
+def sums_of_arguments(capture: Capture) -> Results:
+    """An inner function and a loop sum what their callers computed."""
+    weight, last = tf.Variable(floats(4, 4)), tf.Variable(floats(4, 4, seed=3))
+
+    @tf.function
+    def join(a: Any, b: Any) -> Any:
+        return a + b + tf.sin(a @ last)
+
+    def advance(i: Any, x: Any, term: Any) -> Any:
+        return i + 1, tf.add_n([x @ weight, term, tf.tanh(x)]), tf.tanh(x @ last)
+
+    def forward(x: Any) -> Any:
+        x = join(x @ weight, tf.cos(x @ last))
+        _, x, _ = tf.while_loop(lambda i, *_: i < 4, advance, [0, x @ weight, tf.sin(x @ last)])
+        return tf.reduce_mean(tf.sin(x))
+
+    return _trained(capture, [weight, last], forward)
+
+
+PROGRAMS: list[Program] = [
+    weight_shared_by_loops,
+    weight_shared_after_noise,
+    draws_in_sums,
+    sums_of_arguments,
+]
