@@ -182,7 +182,6 @@ class _Rewriter:
         self._muted, self._held, self._is_shadow, self._strided = muted, held, shadow, strided
         self._summarized = summarized - held.keys()
         self._functions = traced.functions
-        self._terms = SummedTerms(traced.functions)
         self._root = traced.root
         self._chosen = chosen
         self._by_function: dict[str, list[Place]] = {}
@@ -246,7 +245,7 @@ class _Rewriter:
             if node.op in self._muted:
                 _mute(node, function)
         self._definitions.append(definition)
-        duplicates = Duplicates(function, definition, self._terms.of(function, site.summed))
+        duplicates = Duplicates(function, definition, SummedTerms(function, site.summed))
         self._result.only_for_taps |= needed.only_for_taps
         self._run_anyway |= needed.live.keys()
         self._copied.add(function.name)
@@ -347,7 +346,7 @@ class _Rewriter:
             used = needed.used_outputs(node)
             counter = IterationCounter(f"{definition.signature.name}_{node.name}_clock")
             loop, stride = internals.copied_node(node), self._stride_of(definition, node, needed, site)
-            summed = duplicates.terms.outputs(node)
+            summed = duplicates.terms.results(node)
             for callee in callees(node) if stride else chosen:
                 inside = site.of_callee(node, callee, counter, stride, summed)
                 gained += self._redirect(node, callee, used, inside)

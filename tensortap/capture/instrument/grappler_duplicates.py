@@ -20,7 +20,7 @@ from tensortap.tf.function_library import TracedFunction
 from tensortap.tfproto.function_calls import callees
 
 from .grappler_merges import ACTIVATIONS, CONTRACTIONS, ELEMENTWISE, VIEWS, Merges
-from .summed_terms import SUMS, FunctionTerms
+from .summed_terms import SUMS, SummedTerms
 
 _ATTRIBUTE = "_tensortap_duplicate"  # keeps the optimizer from taking the duplicate for the original
 DUPLICATE = "/tensortap_duplicate"  # ends the name of each
@@ -53,7 +53,7 @@ class Duplicates:
     """
 
     def __init__(
-        self, function: TracedFunction, definition: internals.FunctionDef, terms: FunctionTerms
+        self, function: TracedFunction, definition: internals.FunctionDef, terms: SummedTerms
     ) -> None:
         self._function = function
         self.terms, self._uses = terms, terms.uses
@@ -102,8 +102,7 @@ class Duplicates:
     @cached_property
     def _fixed_terms(self) -> set[str]:
         """Terms of long sums that no duplicate computes again: results of calls, draws, arguments."""
-        invariants = {name for at, name in enumerate(self._function.arguments) if at in self.terms.invariants}
-        terms = (self.terms.local | self.terms.passed) - invariants
+        terms = (self.terms.local | self.terms.returned) - self.terms.invariants
         return {term for term in terms if not (self._is_held_anyway(term) or self._is_computed(term))}
 
     def _is_held_anyway(self, reference: str) -> bool:
@@ -274,7 +273,7 @@ class Duplicates:
         if _is_call(node) or internals.is_stateful(node.op):
             return False
         source = self._uses.source_of(reference, VIEWS)
-        if source in self.terms.passed and self._is_computed(source):
+        if source in self.terms.returned and self._is_computed(source):
             return True
         return self._begins_sum(reference) or self._is_shared_term(node, reference)
 

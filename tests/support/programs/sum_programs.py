@@ -72,28 +72,4 @@ def draws_in_sums(capture: Capture) -> Results:
     return _trained(capture, [weight, last], forward)
 
 
-def sums_of_arguments(capture: Capture) -> Results:
-    """An inner function and a loop sum what their callers computed."""
-    weight, last = tf.Variable(floats(4, 4)), tf.Variable(floats(4, 4, seed=3))
-
-    @tf.function
-    def join(a: Any, b: Any) -> Any:
-        return a + b + tf.sin(a @ last)
-
-    def advance(i: Any, x: Any, term: Any) -> Any:
-        return i + 1, tf.add_n([x @ weight, term, tf.tanh(x)]), tf.tanh(x @ last)
-
-    def forward(x: Any) -> Any:
-        x = join(x @ weight, tf.cos(x @ last))
-        _, x, _ = tf.while_loop(lambda i, *_: i < 4, advance, [0, x @ weight, tf.sin(x @ last)])
-        return tf.reduce_mean(tf.sin(x))
-
-    return _trained(capture, [weight, last], forward)
-
-
-PROGRAMS: list[Program] = [
-    weight_shared_by_loops,
-    weight_shared_after_noise,
-    draws_in_sums,
-    sums_of_arguments,
-]
+PROGRAMS: list[Program] = [weight_shared_by_loops, weight_shared_after_noise, draws_in_sums]
