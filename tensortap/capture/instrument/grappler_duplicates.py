@@ -20,7 +20,7 @@ from tensortap.tf.function_library import TracedFunction
 from tensortap.tfproto.function_calls import callees
 
 from .grappler_merges import ACTIVATIONS, CONTRACTIONS, ELEMENTWISE, VIEWS, Merges
-from .summed_terms import SUMS, SummedTerms
+from .summed_terms import SummedTerms
 
 _ATTRIBUTE = "_tensortap_duplicate"  # keeps the optimizer from taking the duplicate for the original
 DUPLICATE = "/tensortap_duplicate"  # ends the name of each
@@ -197,7 +197,7 @@ class Duplicates:
             return bool(node.ByteSize() <= _LARGEST_CONSTANT)
         if node.name not in self._uses.live:  # it runs for taps only, and would use its inputs
             return not _is_call(node)
-        if _is_frozen_normalization(node) or self._is_term_of_long_sum(node, reference):
+        if _is_frozen_normalization(node) or self._is_term_of_long_sum(reference):
             return True
         all_uses = self._uses.uses_of(reference)
         # x * x becomes square(x), and twins become one.
@@ -254,56 +254,15 @@ class Duplicates:
             node = self._uses.node_of(reference)
         return node, reference
 
-    def _begins_sum(self, reference: str) -> bool:
-        """Whether this tensor may be the first term of an AddN, because it has no other consumer."""
-        user = self._uses.only_user(reference)
-        while user is not None and user.op in VIEWS:
-            reference = f"{user.name}:output:{list(user.input).index(reference)}"
-            user = self._uses.only_user(reference)
-        if user is not None and user.op in ("Add", "AddV2"):  # joined with others, they become an AddN
-            return self._merges.is_part_of_sum(user) and self._is_free(reference)
-        if user is None or user.op != "AddN" or len(user.input) < 3:  # a + b == b + a
-            return False
-        summands = [source for source in user.input if not source.startswith("^")]
-        summands.sort(key=self._name_in_sum)
-        return reference == next(filter(self._is_free, summands), None)
-
-    def _is_term_of_long_sum(self, node: internals.NodeDef, reference: str) -> bool:
-        """Whether a sum of three or more terms may begin with this tensor, unless a tap holds it."""
-        if _is_call(node) or internals.is_stateful(node.op):
-            return False
+    def _is_term_of_long_sum(self, reference: str) -> bool:
+        """Whether a sum of three or more terms may begin with this tensor, unless a tap holds it; or with one
+        that is computed alike, of which the optimizer makes one."""
         source = self._uses.source_of(reference, VIEWS)
-        if source in self.terms.returned and self._is_computed(source):
-            return True
-        return self._begins_sum(reference) or self._is_shared_term(node, reference)
+        return self._is_computed(source) and self._uses.number_of(source) in self._term_numbers
 
-    def _is_shared_term(self, node: internals.NodeDef, reference: str) -> bool:
-        """Whether a loss is a term of a long sum, and of one of its other terms: it is free by then.
-
-        So are losses that are computed alike, of which the optimizer makes one (vector quantization).
-        """
-        outputs = self._function.operations[node.name].outputs
-        if node.op in _HELD_ANYWAY or len(outputs) != 1 or outputs[0].shape.rank != 0:
-            return False
-        uses = [use for twin in self._uses.twins(reference) for use in self._uses.uses_of(twin)]
-        sums = [use for use in uses if use is not None and use.op in SUMS]
-        return any(len(use.input) > 2 or self._merges.is_part_of_sum(use) for use in sums)
-
-    def _name_in_sum(self, reference: str) -> str:
-        """The name by which the optimizer orders the terms of a sum; it removes aliases first."""
-        source = self._uses.source_of(reference)
-        return self._function.flat_names.get(source, source).removesuffix(":0")
-
-    def _is_free(self, reference: str) -> bool:
-        """Whether the memory of a tensor belongs to its only user."""
-        while self._uses.only_user(reference) is not None:
-            node = self._uses.node_of(reference)
-            if node is None or node.op in _HELD_ANYWAY:
-                return False
-            if node.op not in VIEWS:
-                return True
-            reference = node.input[int(reference.split(":")[2]) if node.op == "IdentityN" else 0]
-        return False
+    @cached_property
+    def _term_numbers(self) -> set[tuple[object, ...]]:
+        return {self._uses.number_of(term) for term in self.terms.local | self.terms.returned}
 
 
 def _is_frozen_normalization(node: internals.NodeDef) -> bool:

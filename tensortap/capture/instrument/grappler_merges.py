@@ -106,11 +106,6 @@ class Uses:
         """The outputs of a node that something uses."""
         return self._used_outputs.get(node.name, [])
 
-    def only_user(self, reference: str) -> internals.NodeDef | None:
-        """The only consumer of a tensor, if there is exactly one."""
-        users = self.users(reference)
-        return users[0] if len(users) == 1 else None
-
     def uses_of(self, reference: str) -> list[internals.NodeDef | None]:
         """The `users` of a node, looking through aliases."""
         found: list[internals.NodeDef | None] = []
@@ -131,19 +126,6 @@ class Uses:
         """Equal for tensors that are computed alike, whatever their nodes' attributes are."""
         name, *output = reference.split(":")
         return (self._numbers.get(name, name), *output)
-
-    def twins(self, reference: str) -> list[str]:
-        """Tensors that are computed alike, this one included."""
-        name, *output = reference.split(":")
-        names = self._names.get(self._numbers.get(name, -1), [name])
-        return [":".join([each, *output]) for each in names]
-
-    @cached_property
-    def _names(self) -> dict[int, list[str]]:
-        names: dict[int, list[str]] = {}
-        for name, number in self._numbers.items():
-            names.setdefault(number, []).append(name)
-        return names
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

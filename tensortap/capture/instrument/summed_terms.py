@@ -15,7 +15,7 @@ from tensortap.tf.function_library import TracedFunction
 
 from .grappler_merges import VIEWS, Merges, Uses
 
-SUMS = frozenset({"Add", "AddN", "AddV2"})
+_SUMS = frozenset({"Add", "AddN", "AddV2"})
 
 
 class SummedTerms:
@@ -36,7 +36,7 @@ class SummedTerms:
     def local(self) -> frozenset[str]:
         """Those that the function sums itself."""
         merges = Merges(self.uses)
-        sums = [self.uses.nodes[name] for name in self.uses.live if self.uses.nodes[name].op in SUMS]
+        sums = [self.uses.nodes[name] for name in self.uses.live if self.uses.nodes[name].op in _SUMS]
         long = [node for node in sums if len(_data(node)) > 2 or merges.is_part_of_sum(node)]
         return self._behind_views(source for node in long for source in _data(node))
 
