@@ -137,8 +137,8 @@ def test_nodes_beyond_a_changed_op_of_a_renamed_layer_are_compared(
     rows = {row["tensor"]: row for row in found["differences"]}
     assert rows["old_first/Relu:0"]["other"] == "new_first/Tanh:0"
     assert rows["old_first/Relu:0"]["introduced"] > 0.01
-    after = rows["gradient_tape/old_first/MatMul/MatMul_1:0"]
-    assert after["other"] == "gradient_tape/new_first/MatMul/MatMul_1:0"
+    (after,) = [row for name, row in rows.items() if name.startswith("gradient_tape/old_first/MatMul/")]
+    assert after["other"] == after["tensor"].replace("old", "new")
     assert after["introduced"] < 1e-6 < 1e-3 < after["received"]
 
 
