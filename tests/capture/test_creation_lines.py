@@ -114,6 +114,23 @@ def test_in_fit_losses_and_updates_name_the_line_that_compiled(graphs: dict[str,
     assert lines_of(graphs["fit"], "", "AssignSubVariableOp") == {"compiled"}
 
 
+@pytest.mark.parametrize("line", ["own regularizer", "layer with a regularizer"])
+def test_a_regularizer_has_the_line_that_created_it(tmp_path: Path, line: str) -> None:
+    x = np.ones((8, 4), np.float32)
+    regularizer: Any = "l2"
+    if line == "own regularizer":
+        regularizer = keras.regularizers.L2(0.1)  # own regularizer
+    layer = keras.layers.Dense(4, kernel_regularizer=regularizer)  # layer with a regularizer
+    model = keras.Sequential([keras.Input((4,)), layer])
+    model.compile("sgd", "mse", jit_compile=False)
+    with Tap(tmp_path / "r", watch=Watch(kinds="loss")) as tap:
+        model.fit(x, x, verbose=0, callbacks=[tap.callback()])
+    graph = graph_of(tmp_path / "r")
+    squares = [node for node in graph.nodes if node.op_type == "Square" and "compile_loss" not in node.name]
+    (found,) = {graph.stacks[node.stack][-1][1] for node in squares}
+    assert HERE.read_text().splitlines()[found - 1].rpartition("# ")[2] == line
+
+
 def test_in_a_loop_of_ones_own_they_name_the_line_that_calls(graphs: dict[str, Graph]) -> None:
     assert lines_of(graphs["loop"], "", "Square") == {"own loss"}
     assert lines_of(graphs["loop"], "", "AssignSubVariableOp") == {"own update"}

@@ -1,4 +1,5 @@
-"""Lines of the user's program that made Keras' layers, operators between them, losses and optimizers.
+"""Lines of the user's program that made Keras' layers, operators between them, losses, regularizers and
+optimizers.
 
 Keras itself runs the layers of a functional or sequential model, and in `fit` losses and optimizers, too:
 the call stack of their nodes ends at `model.fit`. The relevant line is that which creates the object:
@@ -21,6 +22,10 @@ from tensortap.tf import internals
 
 from .source_stacks import Stack, is_user_file, without_repeats
 
+REGULARIZERS = tuple(
+    getattr(keras.regularizers, name) for name in ("L1", "L2", "L1L2", "OrthogonalRegularizer")
+)
+"""Those of Keras; in one of the user's own, the line of the program is known."""
 _LINES: weakref.WeakKeyDictionary[Any, Frame] = weakref.WeakKeyDictionary()
 _KERAS = str(Path(keras.__file__).parent)
 # Where Keras makes layers for itself: within those of others.
@@ -36,11 +41,13 @@ class CreationLine(NamedTuple):
 
 @functools.cache
 def note_lines() -> None:
-    """From now on, note the line of every layer, operator, loss, optimizer and `compile`."""
+    """From now on, note the line of every layer, operator, loss, regularizer, optimizer and `compile`."""
     # Keras reads the arguments of their constructors to serialize operations: these stay as they are.
     _wrap(keras.Operation, "__new__")
     _wrap(keras.losses.Loss, "__init__")
     _wrap(keras.optimizers.Optimizer, "__init__")
+    for kind in REGULARIZERS:
+        _wrap(kind, "__init__")
     internals.note_generated_lines()
     _wrap(keras.Model, "compile")  # the line of losses and optimizers that are named by a string
 

@@ -17,7 +17,7 @@ from tensortap.core.records import LayerCall
 from tensortap.tf import internals
 
 from ..capture_warnings import first_line, issue_warning
-from .keras_lines import line_of_call
+from .keras_lines import REGULARIZERS, line_of_call
 from .trace_notes import TracedCall, Traces, VariableNotes
 
 _SCRATCH = "scratch_graph"  # where Keras infers shapes; nothing in it ever runs
@@ -53,6 +53,8 @@ class LayerTracker:
         self._wrap(keras.Operation, "__call__", self._noting_line)
         self._wrap(keras.losses.Loss, "__call__", self._noting_line)
         self._wrap(keras.Model, "compute_loss", self._noting_line)
+        for kind in REGULARIZERS:
+            self._wrap(kind, "__call__", self._noting_line)
 
     def _noting_layer(self, layer_call: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(layer_call)
