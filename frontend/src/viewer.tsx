@@ -2,7 +2,7 @@
 
 import './styles/index.css';
 import { render } from 'preact';
-import { embeddedStory, type StoryFile, storyOfPage } from './api/story/story_file';
+import { embeddedStory, type StoryFile, StoryFileError, storyOfPage } from './api/story/story_file';
 import { storyOfTapZip } from './api/story/tap_zip';
 import { mount } from './mount';
 import { theme } from './state/page/preferences';
@@ -11,7 +11,15 @@ import { OpenFile } from './views/share/Story';
 
 const root = document.getElementById('app') as HTMLElement;
 
-async function show(story: StoryFile): Promise<void> {
+/** Files shown, by run. What the page cached is found by the run's id, which different files may share (the whole run, and a part). */
+const shownFiles = new Map<string, string>();
+
+async function show(story: StoryFile, file: string): Promise<void> {
+  if ((shownFiles.get(story.run) ?? file) !== file)
+    throw new StoryFileError(
+      `This page has shown another file of run ${story.name}. Open the viewer in another tab, and drop the file there.`,
+    );
+  shownFiles.set(story.run, file);
   if (shownStory.peek() !== null) {
     replaceStory(story);
     return;
@@ -30,7 +38,8 @@ function offer(error: string): void {
 
 async function open(file: File): Promise<void> {
   try {
-    await show(await (/\.html?$/i.test(file.name) ? storyOfPage(await file.text()) : storyOfTapZip(file)));
+    const story = await (/\.html?$/i.test(file.name) ? storyOfPage(await file.text()) : storyOfTapZip(file));
+    await show(story, [file.name, file.size, file.lastModified].join());
   } catch (error) {
     if (shownStory.peek() === null) offer(messageOf(error));
     else window.alert(messageOf(error));
@@ -47,6 +56,6 @@ document.addEventListener('drop', (event) => {
 });
 
 embeddedStory(document.getElementById('tensortap-story')?.textContent ?? '').then(
-  (story) => (story === null ? offer('') : show(story)),
+  (story) => (story === null ? offer('') : show(story, '')),
   (error) => offer(messageOf(error)),
 );

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -175,10 +176,28 @@ def test_the_share_menu_saves_a_story_with_notes_and_a_run_that_the_viewer_opens
     offline.wait_for_function(READY)
     expect(offline.get_by_test_id("story-banner")).to_contain_text("digits-nan")
     TapPage(offline).expect_step(25)
+    # Another file of a run with this id would be shown with what was cached of the first.
+    with offline.expect_event("dialog") as dialog:
+        drop(offline, tmp_path / "part.tap.zip")
+    assert "has shown another file of run digits-nan" in dialog.value.message
+    dialog.value.dismiss()
 
 
-def story_of_nothing(folder: Path) -> Path:
-    path = folder / "text.zip"
+def drop(page: Page, file: Path) -> None:
+    """Drops a file on the page."""
+    page.evaluate(
+        """([name, data]) => {
+            const files = new DataTransfer();
+            files.items.add(new File([Uint8Array.from(atob(data), char => char.charCodeAt(0))], name));
+            const what = {bubbles: true, cancelable: true, dataTransfer: files};
+            document.body.dispatchEvent(new DragEvent('drop', what));
+        }""",
+        [file.name, base64.b64encode(file.read_bytes()).decode()],
+    )
+
+
+def story_of_nothing(folder: Path, name: str = "text.zip") -> Path:
+    path = folder / name
     path.write_text("no archive")
     return path
 
@@ -202,17 +221,10 @@ def test_the_layers_are_saved_as_an_image(tap: TapPage, site: Site, tmp_path: Pa
 
 
 def test_a_file_dropped_on_a_page_with_a_server_is_not_opened_and_the_page_says_how(
-    tap: TapPage, site: Site
+    tap: TapPage, site: Site, tmp_path: Path
 ) -> None:
     tap.enter(site)
-    tap.page.evaluate(
-        """() => {
-            const files = new DataTransfer();
-            files.items.add(new File(['x'], 'run.tap.zip'));
-            const what = {bubbles: true, cancelable: true, dataTransfer: files};
-            document.body.dispatchEvent(new DragEvent('drop', what));
-        }"""
-    )
+    drop(tap.page, story_of_nothing(tmp_path, "run.tap.zip"))
     said = tap.page.get_by_test_id("dropped")
     expect(said).to_contain_text("tensortap serve run.tap.zip")
     with tap.page.expect_download() as download:
