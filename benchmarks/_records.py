@@ -1,6 +1,6 @@
-"""Records of measurements in `results/`: what a figure was, next to what bounds it and what others take.
+"""Records of measurements in `results/`: what a figure was, next to its limit and the figures of peers.
 
-Another checkout can be measured in turn with this one (`--before`): then "before" is what it takes now.
+Another checkout can be measured in turn with this one (`--before`): then "before" is measured there.
 """
 
 from __future__ import annotations

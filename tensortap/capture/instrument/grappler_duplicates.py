@@ -81,7 +81,7 @@ class Duplicates:
         return self._readable_now(reference)
 
     def disturbs_sum(self, reference: str) -> bool:
-        """Whether a tap on a tensor may change the order of a sum, since what it holds cannot be duplicated.
+        """Whether a tap on a tensor may change the order of a sum, since that tensor cannot be duplicated.
 
         `AddN` begins with the first term that nothing else holds. What a call returns is such a term. So is a
         loop variable, although other nodes read it, too: they are done by then. A tap holds it, or its value

@@ -2,7 +2,7 @@
 
 `AddN` sums three or more terms in an order that begins with the first term that nothing else holds
 (core/kernels/aggregate_ops.cc). What a loop, a branch or an inner function returns may be such a term in the
-caller: the gradient of a weight that is used in a loop and outside of it.
+caller: the gradient of a weight that is used inside and outside a loop.
 """
 
 from __future__ import annotations

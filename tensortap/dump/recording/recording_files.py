@@ -109,7 +109,7 @@ def find_recordings(
 
 
 class RunRecordings:
-    """The recordings of a run that is read again and again.
+    """The recordings of a run that is read repeatedly.
 
     Attributes:
         damage: sentences about those without a sound manifest, as of the last `look`.
