@@ -247,6 +247,14 @@ class CaptureWarnings:
             hint,
         )
 
+    def only_eager(self) -> None:
+        """A watched step ran ops, but none where they are captured."""
+        self.warn(
+            "only eager",
+            f"step {self.step} ran ops outside functions only, which are not captured",
+            "Use `with tap.step(), tap.eager():`, or tap.function around the code of a step.",
+        )
+
     def no_step_watched(self, watches: Sequence[Watch], ran: range) -> None:
         """Steps ran, but the watches never were for one of them."""
         self.warn(

@@ -148,6 +148,8 @@ class Step:
         if not self._is_extra:
             for number, facts in state.samples.take(first, len(self.numbers), self._source):
                 state.put_event(number, "batch", facts)
+        if self.links is not None and self.links.only_loose_ops and error is None:
+            state.watches.note_only_eager()
         if self.links is not None and self.links.any_call:
             links = self.links
             self._safely("", lambda: state.put_links(first, links))

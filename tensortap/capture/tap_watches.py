@@ -98,6 +98,11 @@ class TapWatches:
         self._unselected[name] = {*kinds}
         self._unselected_ops.update(op_types)
 
+    def note_only_eager(self) -> None:
+        """Note that a watched step ran ops, but none in a function or an eager scope."""
+        if not self._selections and not self._any_selected:
+            self._not_captured.only_eager()
+
     def warn_if_nothing_selected(self) -> None:
         """Warns if the watched steps ran, but the watches selected none of their tensors."""
         if self._unselected and not self._selections and not self._any_selected:

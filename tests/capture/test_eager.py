@@ -152,3 +152,24 @@ def test_eager_ops_of_which_nothing_is_selected_are_reported(
         tf.square(tf.ones([2]))
     with pytest.warns(TapWarning, match=f"nothing was captured: .* selects no tensor in eager.*{hint}"):
         tap.close()
+
+
+def test_a_step_of_eager_code_outside_of_a_scope_says_how_to_capture_it(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", ALL) as tap:
+        reported = r"step 3 ran ops outside functions only, .*`with tap.step\(\), tap.eager\(\):`"
+        with pytest.warns(TapWarning, match=reported), tap.step(3):
+            tf.square(tf.ones([2]))
+        with tap.step():  # once is enough
+            tf.square(tf.ones([2]))
+
+
+def test_eager_ops_beside_captured_ones_are_not_reported(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", ALL) as tap:
+        function = tap.function(lambda x: tf.square(x))
+        for _ in range(2):
+            with tap.step(), tap.eager():
+                tf.square(tf.ones([2]))
+        with tap.step():
+            function(tf.ones([2]))
+        with tap.step():
+            tf.square(tf.ones([2]))

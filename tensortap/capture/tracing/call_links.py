@@ -72,6 +72,11 @@ class CallLinks:
         """Whether a function was called."""
         return bool(self._calls)
 
+    @property
+    def only_loose_ops(self) -> bool:
+        """Whether ops ran, but each of them outside functions and eager scopes."""
+        return bool(self._ops) and not self._calls and not self._eager_names
+
     @contextmanager
     def noting(self) -> Iterator[None]:
         """Notes the ops that this thread runs in the body outside functions."""
