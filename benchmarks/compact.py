@@ -4,7 +4,8 @@
 
 The run is written by several workers. Each measurement is a separate process, and its figures are medians
 of some rounds, in turn: *read* decodes and verifies all statistics as an index does; *compact* writes the
-run again in one process; *2 processes* does so in two; *add 10 %* compacts it again after a further worker
+run again in one process; *2 processes* does so in two; *two runs at once* is the limit of this machine:
+two runs compacted at the same time, in one process each; *add 10 %* compacts it again after a further worker
 wrote that much; the queries are SQL over what is compacted.
 """
 
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +124,14 @@ def in_a_process_of_its_own(what: str, run_dir: Path) -> dict[str, float]:
     return found
 
 
+def two_at_once(run_dir: Path, other: Path) -> dict[str, float]:
+    """A run of two, each compacted in one process at the same time."""
+    with ThreadPoolExecutor(2) as pool:
+        one, two = pool.map(in_a_process_of_its_own, ("compact", "compact"), (run_dir, other))
+    wall = max(one["wall"], two["wall"]) / 2
+    return {**one, "cpu": (one["cpu"] + two["cpu"]) / 2, "wall": wall}
+
+
 def median_of(found: list[dict[str, float]]) -> dict[str, float]:
     return {name: statistics.median(each[name] for each in found) for name in found[0]}
 
@@ -131,10 +141,13 @@ def measure(base: Path, snapshots: int, tensors: int, workers: int, rounds: int)
     run_dir = base / "r"
     streams = sum(path.stat().st_size for path in run_dir.rglob("stats-*.arrows"))
     kinds = ("read", "compact", "2 processes")
-    times: dict[str, list[dict[str, float]]] = {kind: [] for kind in kinds}
+    times: dict[str, list[dict[str, float]]] = {kind: [] for kind in (*kinds, "two runs at once")}
+    other = shutil.copytree(run_dir, base / "other")
     for _ in range(rounds):
         for kind in kinds:
             times[kind].append(in_a_process_of_its_own(kind, run_dir))
+        times["two runs at once"].append(two_at_once(run_dir, other))
+    shutil.rmtree(other)
     medians = {kind: median_of(found) for kind, found in times.items()}
     size = medians["compact"]["answer"]
     queries = {
