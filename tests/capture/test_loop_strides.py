@@ -12,7 +12,7 @@ import tensorflow as tf
 from dumped import Dumped
 
 from tensortap.analysis.nonfinite.nan_report import nan_report
-from tensortap.capture.instrument.tap_queues import LoopStride
+from tensortap.capture.instrument.loop_iterations import LoopStride
 from tensortap.capture.tap import Tap
 from tensortap.capture.watching.watch import Watch
 from tensortap.index.logdir_index import LogIndex
@@ -98,6 +98,35 @@ def test_a_loop_that_draws_is_not_changed(tmp_path: Path, visits: int | None) ->
     plain = run(drawing, lengths, None)
     tapped = run(drawing, lengths, tmp_path / "r", visits=visits, nodes="sine")
     np.testing.assert_equal(tapped, plain)
+
+
+def test_a_loop_that_draws_delivers_only_the_iterations_that_are_stored(tmp_path: Path) -> None:
+    lengths = [20, 20, 20, 30, 30]
+    run(drawing, lengths, tmp_path / "some", visits=8)
+    run(drawing, lengths, tmp_path / "all", visits=None)
+    some, everything = Dumped(tmp_path / "some"), Dumped(tmp_path / "all")
+    expected = {(row.step, row.name, row.visit): row.value for row in everything.rows}
+    for row in some.rows:
+        np.testing.assert_array_equal(row.value, expected[row.step, row.name, row.visit])
+    assert {row.name for row in some.rows} == {row.name for row in everything.rows}
+    assert visits(some, 2, "while/sine:0") == [0, 4, 8, 12, 16, 19]
+    assert visits(some, 2, "while/Less:0") == [0, 4, 8, 12, 16, 19, 20]
+    assert visits(some, 4, "while/sine:0") == [0, 8, 16, 20, 28]
+
+
+def test_variables_of_a_loop_that_nothing_needs_are_not_computed_for_taps(tmp_path: Path) -> None:
+    def program(x: Any, count: Any) -> Any:
+        y, unused = x, x
+        for _ in tf.range(count):
+            y = tf.sin(y, name="sine")
+            unused = tf.sqrt(unused, name="unused")
+        return y, y
+
+    lengths = [20] * 3
+    assert run(program, lengths, tmp_path / "r", visits=8) == run(program, lengths, None)
+    names = {row.name for row in Dumped(tmp_path / "r").rows}
+    assert "while/sine:0" in names
+    assert "while/unused:0" not in names
 
 
 def test_the_condition_of_a_loop_that_raises_has_the_iterations_of_its_body(tmp_path: Path) -> None:

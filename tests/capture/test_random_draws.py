@@ -288,6 +288,7 @@ def test_recording_steps_draws_what_training_alone_would(tmp_path: Path, on_trig
 
 def _in_a_loop(x: tf.Tensor) -> tf.Tensor:
     for number in tf.range(4):
+        tf.autograph.experimental.set_loop_options(parallel_iterations=1)  # in the order of iterations
         if number % 2 == 0:
             x += tf.random.uniform([3])
     return tf.sin(x * 1.5)

@@ -13,7 +13,7 @@ from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction
 from tensortap.tfproto.function_calls import argument_inputs
 
-from ..instrument.tap_queues import HOST
+from ..instrument.added_nodes import HOST
 from .side_effects import NEXT_OPS
 
 Elements = tuple[tuple[Any, ...], tuple[Any, ...]]

@@ -20,25 +20,14 @@ from tensortap.tf.function_library import TracedFunction, must_compile
 from tensortap.tfproto.function_calls import CALLS, Callee, Role, callees
 
 from ..tracing.traced_function import Place, TracedRoot
+from .added_nodes import MARK, add_copy, hold, keep_alive, tie_to_result
 from .device_summary import add_summary
 from .grappler_duplicates import DUPLICATE, Duplicates
 from .liveness import Liveness, Stages
-from .loop_stride import LOOPS, can_stride, captured_outputs, divide
+from .loop_iterations import IterationCounter, LoopStride
+from .loop_stride import LOOPS, can_divide, can_number, captured_outputs, divide
 from .summed_terms import SummedTerms
-from .tap_queues import (
-    MARK,
-    IterationCounter,
-    LoopStride,
-    Route,
-    Tapped,
-    TapQueue,
-    TapSwitch,
-    add_copy,
-    grouped,
-    hold,
-    keep_alive,
-    tie_to_result,
-)
+from .tap_queues import Route, Tapped, TapQueue, TapSwitch, grouped
 
 # A stateless call may be merged with its twin or removed, together with its enqueue ops.
 _STATEFUL = {
@@ -343,18 +332,18 @@ class _Rewriter:
                     place for callee in chosen for place in self._by_function.get(callee.function, ())
                 ]
                 continue
-            used = needed.used_outputs(node)
+            used, unused = needed.used_outputs(node), needed.unused_variables(node)
             counter = IterationCounter(f"{definition.signature.name}_{node.name}_clock")
             loop, stride = internals.copied_node(node), self._stride_of(definition, node, needed, site)
             summed = duplicates.terms.results(node)
-            for callee in callees(node) if stride else chosen:
+            for callee in callees(node) if stride and stride.divided else chosen:
                 inside = site.of_callee(node, callee, counter, stride, summed)
-                gained += self._redirect(node, callee, used, inside)
+                gained += self._redirect(node, callee, used, unused, inside)
             if node.name not in needed.live and not site.compiled:
                 node.input[:] = [duplicates.readable(source) for source in node.input]
             if not site.compiled:
                 node.op = _STATEFUL.get(node.op, node.op)
-                if stride is None:
+                if stride is None or not stride.divided:
                     keep_alive(definition, node.name)
                 else:
                     self._add_stride(definition, node, loop, stride)
@@ -367,9 +356,12 @@ class _Rewriter:
         if not self._strided or node.op not in LOOPS or site.looped or site.compiled:
             return None
         once = node.name in needed.live and all(self._calls[function] == 1 for _, function in site.route)
-        if not once or not can_stride(node, self._functions, self._calls):
+        if not once or not can_number(node, self._functions, self._calls):
             return None
-        stride = LoopStride(f"{definition.signature.name}_{node.name}_stride")
+        divided = can_divide(node, self._functions)
+        if not divided and self._result.switch is None:
+            return None
+        stride = LoopStride(f"{definition.signature.name}_{node.name}_stride", divided=divided)
         self._result.strides.append(stride)
         return stride
 
@@ -400,10 +392,12 @@ class _Rewriter:
         node: internals.NodeDef,
         callee: Callee,
         used: Collection[int] | None,
+        unused: Collection[int],
         inside: _Site,
     ) -> list[tuple[Tapped, str]]:
         function = self._functions[callee.function]
-        needed = Liveness(function, self._functions, used)
+        used = None if callee.role == "cond" else used  # it returns whether the loop goes on
+        needed = Liveness(function, self._functions, used, unused)
         name, outputs = self._copy(function, needed, inside)
         callee.reference.name = name
         if node.op in LOOPS:

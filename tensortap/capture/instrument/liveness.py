@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 
 from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction
@@ -71,19 +72,67 @@ def may_fail(op_type: str) -> bool:
     return op_type in _MAY_FAIL or (op_type.startswith(_MAY_FAIL_PREFIXES) and op_type not in _SAFE)
 
 
-def live_nodes(definition: internals.FunctionDef, returned: Iterable[str]) -> dict[str, None]:
+def live_nodes(
+    definition: internals.FunctionDef,
+    returned: Iterable[str],
+    functions: Mapping[str, TracedFunction] = MappingProxyType({}),
+) -> dict[str, None]:
     """Names of the nodes that run: those with effects, those that output the `returned` tensors, and their
-    ancestors."""
+    ancestors.
+
+    Args:
+        functions: those that loops call. TensorFlow computes no variable of a stateless loop that nothing
+            needs.
+    """
     nodes = {node.name: node for node in definition.node_def}
     waiting = [*returned, *definition.control_ret.values()]
     waiting += [node.name for node in definition.node_def if internals.is_stateful(node.op)]
     live: dict[str, None] = {}
+    read: dict[str, set[int]] = {}  # outputs of loops
     while waiting:
-        name = waiting.pop().removeprefix("^").split(":")[0]
-        if name in nodes and name not in live:
-            live[name] = None
-            waiting += nodes[name].input
+        source = waiting.pop()
+        name, _, output = source.removeprefix("^").partition(":")
+        if name not in nodes:
+            continue
+        node = nodes[name]
+        is_new = name not in live
+        live[name] = None
+        if node.op != "StatelessWhile":
+            waiting += node.input if is_new else ()
+            continue
+        outputs = {int(output.rpartition(":")[2])} if output else range(len(node.attr["T"].list.type))
+        if not read.setdefault(name, set()).issuperset(outputs):
+            read[name].update(outputs)
+            waiting += (node.input[index] for index in _needed_variables(node, read[name], functions))
+            waiting += (each for each in node.input if each.startswith("^"))
     return live
+
+
+def _needed_variables(
+    loop: internals.NodeDef, outputs: Iterable[int], functions: Mapping[str, TracedFunction]
+) -> set[int]:
+    """Positions of the variables of a stateless loop that its condition or the given outputs depend on."""
+    cond, body = (functions.get(loop.attr[role].func.name) for role in ("cond", "body"))
+    if cond is None or body is None:
+        return set(range(len(loop.attr["T"].list.type)))
+    needed, known = {*outputs, *_arguments_read(cond, range(1))}, set[int]()
+    while needed != known:
+        known = set(needed)
+        needed |= _arguments_read(body, known)
+    return needed
+
+
+def _arguments_read(function: TracedFunction, outputs: Collection[int]) -> set[int]:
+    """Positions of the arguments that some outputs and the nodes with effects depend on."""
+    definition = function.definition
+    returned = [definition.ret[definition.signature.output_arg[index].name] for index in outputs]
+    live = live_nodes(definition, returned)
+    read = {
+        *returned,
+        *(source for node in definition.node_def if node.name in live for source in node.input),
+    }
+    names = {source.removeprefix("^").split(":")[0] for source in read}
+    return {index for index, argument in enumerate(definition.signature.input_arg) if argument.name in names}
 
 
 class Liveness:
@@ -92,6 +141,7 @@ class Liveness:
     Args:
         functions: it, and all that it calls.
         used: positions of the outputs that the caller uses; None: all.
+        unused: positions of arguments that no tap may read, so that their values need not be computed.
     """
 
     def __init__(
@@ -99,10 +149,12 @@ class Liveness:
         function: TracedFunction,
         functions: Mapping[str, TracedFunction],
         used: Collection[int] | None = None,
+        unused: Collection[int] = (),
     ) -> None:
         self._definition = function.definition
         self._functions = functions
         self._used = used
+        self._unused = {function.definition.signature.input_arg[index].name for index in unused}
 
     def may_run(self, name: str) -> bool:
         """Whether TensorFlow runs a node (or argument), or a tap may make it run."""
@@ -116,19 +168,26 @@ class Liveness:
     @cached_property
     def live(self) -> dict[str, None]:
         """Names of the nodes that run without taps."""
-        return live_nodes(self._definition, self._returned)
+        return live_nodes(self._definition, self._returned, self._functions)
+
+    def unused_variables(self, node: internals.NodeDef) -> set[int]:
+        """Positions of the variables of a running loop that are not computed without taps."""
+        if node.op != "StatelessWhile" or node.name not in self.live or f"^{node.name}" in self._read:
+            return set()
+        needed = _needed_variables(node, self._outputs_read(node), self._functions)
+        return set(range(len(node.attr["T"].list.type))) - needed
 
     def used_outputs(self, node: internals.NodeDef) -> Collection[int] | None:
-        """Positions of a calling node's outputs that running nodes or used results read; None: all."""
+        """Positions of a calling node's outputs that running nodes, used results or the next iteration of a
+        loop read; None: all."""
         if node.name not in self.live:
             return ()
-        if node.op not in CALLS:
-            return None
-        return {
-            int(source.rpartition(":")[2])
-            for source in self._read
-            if source.startswith(f"{node.name}:") and not source.startswith("^")
-        }
+        if node.op == "StatelessWhile":
+            return set(range(len(node.attr["T"].list.type))) - self.unused_variables(node)
+        return self._outputs_read(node) if node.op in CALLS else None
+
+    def _outputs_read(self, node: internals.NodeDef) -> set[int]:
+        return {int(source.rpartition(":")[2]) for source in self._read if source.startswith(f"{node.name}:")}
 
     @property
     def _returned(self) -> list[str]:
@@ -148,9 +207,10 @@ class Liveness:
 
     @cached_property
     def _risky(self) -> set[str]:
-        """Nodes that do not run anyway, and may raise or depend on such a node that may."""
+        """Nodes that do not run anyway, and may raise or depend on such a node that may, or on an unused
+        argument; and these arguments."""
         readers: dict[str, list[str]] = {}
-        risky: set[str] = set()
+        risky = set(self._unused)
         for node in self._definition.node_def:
             if node.name not in self.live:
                 for source in node.input:

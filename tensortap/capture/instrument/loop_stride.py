@@ -6,12 +6,14 @@
 
 These two replace the `While` node. In a copy that runs at every step (`TapSwitch`), the loop itself follows
 them, and makes all iterations while the taps are off.
+
+A loop that draws from streams of its nodes cannot be divided, as a copy would have other streams: there the
+taps of a `TapSwitch` choose (`LoopStride.add_choice`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import tensorflow as tf
 
@@ -20,7 +22,8 @@ from tensortap.tf.function_library import TracedFunction
 from tensortap.tf.random_ops import has_own_stream
 from tensortap.tfproto.function_calls import Role, callees
 
-from .tap_queues import HOST, MARK, LoopStride, keep_alive
+from .added_nodes import MARK, add_node, keep_alive
+from .loop_iterations import LoopStride
 
 LOOPS = ("While", "StatelessWhile")
 
@@ -50,12 +53,10 @@ def divide(
         The functions that must be registered.
     """
     prefix = f"{MARK}/{node.name}"
-    _add_node(
-        definition, f"{prefix}/plan", "VarHandleOp", dtype=tf.int64, shape=(2,), shared_name=stride.name
-    )
-    _add_node(definition, f"{prefix}/read", "ReadVariableOp", f"{prefix}/plan:resource:0", dtype=tf.int64)
-    _add_node(definition, f"{prefix}/parts", "Unpack", f"{prefix}/read:value:0", T=tf.int64, num=2, axis=0)
-    _add_node(definition, f"{prefix}/zero", "Const", dtype=tf.int64, value=0)
+    add_node(definition, f"{prefix}/plan", "VarHandleOp", dtype=tf.int64, shape=(2,), shared_name=stride.name)
+    add_node(definition, f"{prefix}/read", "ReadVariableOp", f"{prefix}/plan:resource:0", dtype=tf.int64)
+    add_node(definition, f"{prefix}/parts", "Unpack", f"{prefix}/read:value:0", T=tf.int64, num=2, axis=0)
+    add_node(definition, f"{prefix}/zero", "Const", dtype=tf.int64, value=0)
     added = [f"{prefix}/zero:output:0", f"{prefix}/parts:output:0", f"{prefix}/parts:output:1"]
 
     count = len(node.attr["T"].list.type)
@@ -64,7 +65,7 @@ def divide(
     _count_iteration(inner["body"])
     _stop_if_off(tapped["cond"])
     fixed = _fixed(plain["body"])
-    _count_iteration(tapped["body"])
+    _count_iteration(tapped["body"], after=sorted(set(tapped["body"].control_ret.values())))
     _add_inner_loop(tapped["body"], loop, inner, fixed)
     outer = definition.node_def.add() if switched else node
     if switched:
@@ -76,10 +77,11 @@ def divide(
         outputs = list(captured_outputs(node).values())
         for index in set(range(count)) - fixed:
             node.input[index] = outputs[index]
-        node.input.append(f"^{outer.name}")
+        node.input.append(f"^{prefix}/count")
     _add_inputs(outer, added)
-    keep_alive(definition, outer.name)
-    _add_node(
+    if loop.op == "While":
+        keep_alive(definition, outer.name)
+    add_node(
         definition,
         f"{prefix}/length",
         "VarHandleOp",
@@ -87,7 +89,7 @@ def divide(
         shape=(),
         shared_name=stride.counter.name,
     )
-    assign = _add_node(
+    assign = add_node(
         definition,
         f"{prefix}/count",
         "AssignVariableOp",
@@ -113,9 +115,9 @@ def _skip_captured(condition: internals.FunctionDef) -> None:
     """Makes the condition of a plain loop end it before an iteration that is captured."""
     n, interval, last = _add_arguments(condition)
     prefix = f"{MARK}/stride"
-    _add_node(condition, f"{prefix}/zero", "Const", dtype=tf.int64, value=0)
-    _add_node(condition, f"{prefix}/phase", "FloorMod", n, interval, T=tf.int64)
-    _add_node(
+    add_node(condition, f"{prefix}/zero", "Const", dtype=tf.int64, value=0)
+    add_node(condition, f"{prefix}/phase", "FloorMod", n, interval, T=tf.int64)
+    add_node(
         condition,
         f"{prefix}/between",
         "NotEqual",
@@ -123,29 +125,32 @@ def _skip_captured(condition: internals.FunctionDef) -> None:
         f"{prefix}/zero:output:0",
         T=tf.int64,
     )
-    _add_node(condition, f"{prefix}/not_last", "NotEqual", n, last, T=tf.int64)
-    _add_node(condition, f"{prefix}/skipped", "LogicalAnd", f"{prefix}/between:z:0", f"{prefix}/not_last:z:0")
+    add_node(condition, f"{prefix}/not_last", "NotEqual", n, last, T=tf.int64)
+    add_node(condition, f"{prefix}/skipped", "LogicalAnd", f"{prefix}/between:z:0", f"{prefix}/not_last:z:0")
     _and_result(condition, f"{prefix}/skipped:z:0")
 
 
 def _stop_if_off(condition: internals.FunctionDef) -> None:
     _, interval, _ = _add_arguments(condition)
     prefix = f"{MARK}/stride"
-    _add_node(condition, f"{prefix}/zero", "Const", dtype=tf.int64, value=0)
-    _add_node(condition, f"{prefix}/on", "Greater", interval, f"{prefix}/zero:output:0", T=tf.int64)
+    add_node(condition, f"{prefix}/zero", "Const", dtype=tf.int64, value=0)
+    add_node(condition, f"{prefix}/on", "Greater", interval, f"{prefix}/zero:output:0", T=tf.int64)
     _and_result(condition, f"{prefix}/on:z:0")
 
 
 def _and_result(condition: internals.FunctionDef, other: str) -> None:
     result = condition.signature.output_arg[0].name
-    _add_node(condition, f"{MARK}/stride/goes_on", "LogicalAnd", condition.ret[result], other)
+    add_node(condition, f"{MARK}/stride/goes_on", "LogicalAnd", condition.ret[result], other)
     condition.ret[result] = f"{MARK}/stride/goes_on:z:0"
 
 
-def _count_iteration(body: internals.FunctionDef) -> None:
+def _count_iteration(body: internals.FunctionDef, after: Sequence[str] = ()) -> None:
+    """Makes a body count. The number of iterations is what keeps a loop alive, and `after` in it: were the
+    loop itself, its variables that nothing needs would be computed."""
     n, *fixed = _add_arguments(body)
-    _add_node(body, f"{MARK}/stride/one", "Const", dtype=tf.int64, value=1)
-    _add_node(body, f"{MARK}/stride/next", "AddV2", n, f"{MARK}/stride/one:output:0", T=tf.int64)
+    controls = [f"^{node}" for node in after]
+    add_node(body, f"{MARK}/stride/one", "Const", dtype=tf.int64, value=1)
+    add_node(body, f"{MARK}/stride/next", "AddV2", n, f"{MARK}/stride/one:output:0", *controls, T=tf.int64)
     for argument, source in zip(_ADDED, [f"{MARK}/stride/next:z:0", *fixed], strict=True):
         name = f"{MARK}_{argument}_out"
         body.signature.output_arg.add(name=name, type=tf.int64.as_datatype_enum)
@@ -201,44 +206,45 @@ def _add_inputs(loop: internals.NodeDef, sources: Sequence[str]) -> None:
             loop.attr["output_shapes"].list.shape.add()
 
 
-def _add_node(definition: internals.FunctionDef, name: str, op: str, *inputs: str, **attributes: Any) -> Any:
-    node = definition.node_def.add(name=name, op=op, device=HOST, input=inputs)
-    for key, value in attributes.items():
-        if isinstance(value, tf.DType):
-            node.attr[key].type = value.as_datatype_enum
-        elif isinstance(value, tuple):
-            node.attr[key].shape.CopyFrom(tf.TensorShape(value).as_proto())
-        elif isinstance(value, str):
-            node.attr[key].s = value.encode()
-        elif op == "Const":
-            node.attr[key].tensor.CopyFrom(tf.make_tensor_proto(value, attributes["dtype"]))
-        else:
-            node.attr[key].i = value
-    return node
-
-
-def can_stride(
+def can_number(
     node: internals.NodeDef, functions: Mapping[str, TracedFunction], calls: Mapping[str, int]
 ) -> bool:
-    """Whether some iterations of a loop can run without taps.
+    """Whether visits of a loop can be numbered if some are not captured.
 
     Args:
         functions: all, by name.
         calls: how many nodes call each.
     """
-    roles = {callee.role: callee.function for callee in callees(node)}
-    for role, name in roles.items():
-        for function in _reached(name, functions):
-            if function is None or calls[function.name] != 1:
-                return False
-            for each in function.definition.node_def:
-                if each.op in LOOPS or "shared_name" in each.attr:
-                    return False  # visits of an inner loop could not be numbered; a copy would have its own
-                if role == "cond" and internals.is_stateful(each.op) and each.op != "ReadVariableOp":
-                    return False  # it runs more often
-                if has_own_stream(each):
-                    return False  # a copy would have its own stream
+    for function in _reached_by(node, functions):
+        if function is None or calls[function.name] != 1:
+            return False
+        if any(each.op in LOOPS for each in function.definition.node_def):
+            return False
     return True
+
+
+def can_divide(node: internals.NodeDef, functions: Mapping[str, TracedFunction]) -> bool:
+    """Whether some iterations of a loop can run in a copy of it: neither may have own state, and the
+    condition runs more often."""
+    if any(
+        has_own_stream(each) or "shared_name" in each.attr
+        for function in _reached_by(node, functions)
+        for each in (function.definition.node_def if function else ())
+    ):
+        return False
+    return not any(
+        internals.is_stateful(each.op) and each.op != "ReadVariableOp"
+        for callee in callees(node)
+        if callee.role == "cond"
+        for function in _reached(callee.function, functions)
+        for each in (function.definition.node_def if function else ())
+    )
+
+
+def _reached_by(
+    node: internals.NodeDef, functions: Mapping[str, TracedFunction]
+) -> list[TracedFunction | None]:
+    return [each for callee in callees(node) for each in _reached(callee.function, functions)]
 
 
 def _reached(name: str, functions: Mapping[str, TracedFunction]) -> list[TracedFunction | None]:

@@ -17,10 +17,11 @@ from tensortap.tf import internals
 
 from ..tracing.candidate import Candidate
 from ..tracing.traced_function import Place, TracedRoot
+from .added_nodes import MARK
 from .device_summary import DeviceSummary
 from .function_rewrite import Rewritten, rewrite
 from .grappler_duplicates import DUPLICATE
-from .tap_queues import MARK, Route, TapQueue, received, summarized_at
+from .tap_queues import Route, TapQueue, received, summarized_at
 
 
 class TappedVisit(NamedTuple):
@@ -255,8 +256,8 @@ class InstrumentedFunction:
         first = self._runs.get(queue, 0)
         self._runs[queue] = first + len(entries)
         for number, (arrays, count) in enumerate(entries, first):
-            iteration = number if queue.counter is None else count - 1
-            if queue.stride is not None:
+            iteration = count - 1 if queue.is_numbered else number
+            if queue.stride is not None and not queue.chooses:
                 iteration = queue.stride.iteration(iteration)
                 if queue.in_condition and queue.stride.length and not queue.stride.captures_all:
                     iteration = min(iteration, queue.stride.length)  # the length of a failed call is unknown
@@ -271,10 +272,10 @@ class InstrumentedFunction:
         begun, self._iterations, self._runs = self._iterations, {}, {}
         visits: TapValues = []
         for queue in self._rewritten.queues:
-            if queue.stride is not None:
-                count = queue.stride.length
+            if queue.counter is not None and (queue.stride is None or queue.chooses):
+                count = counts[queue.counter]
             else:
-                count = 0 if queue.counter is None else counts[queue.counter]
+                count = 0 if queue.stride is None else queue.stride.length
             if count > begun.get(queue, 0):
                 visits.append(TappedVisit(queue.places, None, count - begun.get(queue, 0)))
         return visits

@@ -1,0 +1,85 @@
+"""Nodes that instrumented functions have besides their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from tensortap.tf import internals
+from tensortap.tf.function_library import TracedFunction
+
+MARK = "tensortap"  # begins the name of every node that is added
+HOST = "/device:CPU:0"  # the queue's own device: another device would have another queue
+
+
+def add_node(definition: internals.FunctionDef, name: str, op: str, *inputs: str, **attributes: Any) -> Any:
+    """Adds a node on the host to a function. A tuple is a shape."""
+    node = definition.node_def.add(name=name, op=op, device=HOST, input=inputs)
+    for key, value in attributes.items():
+        if isinstance(value, tf.DType):
+            node.attr[key].type = value.as_datatype_enum
+        elif isinstance(value, tuple):
+            node.attr[key].shape.CopyFrom(tf.TensorShape(value).as_proto())
+        elif isinstance(value, str):
+            node.attr[key].s = value.encode()
+        elif op == "Const":
+            node.attr[key].tensor.CopyFrom(tf.make_tensor_proto(value, attributes["dtype"]))
+        else:
+            node.attr[key].i = value
+    return node
+
+
+def hold(function: TracedFunction, definition: internals.FunctionDef, node_name: str, prefix: str) -> None:
+    """Makes the consumers of a node wait until a queue is filled, because a consumer may raise and end the
+    call.
+
+    Args:
+        function: the original.
+        prefix: of the names of the queue's nodes.
+    """
+    held: dict[str, str] = {}
+
+    def waiting(reference: str) -> str:
+        if reference.split(":")[0] != node_name or reference not in function.flat_names:
+            return reference
+        if reference not in held:
+            slot = int(function.flat_names[reference].rpartition(":")[2])
+            dtype = function.operations[node_name].outputs[slot].dtype
+            name = f"{prefix}/held_{len(held)}"
+            node = definition.node_def.add(name=name, op="Identity", input=[reference, f"^{prefix}/enqueue"])
+            node.attr["T"].type = dtype.as_datatype_enum
+            held[reference] = f"{name}:output:0"
+        return held[reference]
+
+    for node in list(definition.node_def):
+        if not node.name.startswith(f"{MARK}/"):
+            node.input[:] = [waiting(each) for each in node.input]
+    for result, reference in list(definition.ret.items()):
+        definition.ret[result] = waiting(reference)
+
+
+def add_copy(definition: internals.FunctionDef, reference: str, dtype: Any) -> str:
+    """Makes a function copy a tensor into memory of its own; returns the copy's name."""
+    name = f"{MARK}/copy_{len(definition.node_def)}"
+    node = definition.node_def.add(name=name, op="DeepCopy", input=[reference])
+    node.attr["T"].type = dtype.as_datatype_enum
+    return f"{name}:y:0"
+
+
+def keep_alive(definition: internals.FunctionDef, node: str) -> None:
+    """Makes a node run although its outputs have no consumers."""
+    if node not in definition.control_ret.values():
+        key = f"tensortap_{len(definition.control_ret)}"
+        definition.control_ret[key] = node
+        definition.signature.control_output.append(key)
+
+
+def tie_to_result(definition: internals.FunctionDef) -> None:
+    """Makes a loop's condition depend on the nodes to keep alive; TensorFlow runs it only for its result."""
+    result = definition.signature.output_arg[0]
+    waiting = definition.node_def.add(name=f"{MARK}/condition", op="Identity")
+    waiting.attr["T"].type = result.type
+    waiting.input.append(definition.ret[result.name])
+    waiting.input.extend(f"^{node}" for node in sorted(set(definition.control_ret.values())))
+    definition.ret[result.name] = f"{waiting.name}:output:0"
