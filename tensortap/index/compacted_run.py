@@ -193,11 +193,14 @@ class CompactedRun:
     def _grouped(
         self, parts: Sequence[tuple[CompactedPart, Summary]]
     ) -> Iterator[list[tuple[CompactedPart, Summary]]]:
-        """Parts that are read together; the first and the last, with which a page begins, alone."""
+        """Parts that are read together; of a larger run the first and the last, with which a page begins,
+        alone."""
         group: list[tuple[CompactedPart, Summary]] = []
         size = 0
+        total = sum(part.bytes for part, _ in parts)
+        alone = (1, len(parts) - 1) if total > self.group_bytes else ()
         for number, (part, summary) in enumerate(parts):
-            if group and (size + part.bytes > self.group_bytes or number in (1, len(parts) - 1)):
+            if group and (size + part.bytes > self.group_bytes or number in alone):
                 yield group
                 group, size = [], 0
             group.append((part, summary))

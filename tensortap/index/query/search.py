@@ -63,7 +63,8 @@ def snapshots(
 
     Args:
         sort: a column of `SORT_COLUMNS`, with `-` in front for descending; texts in natural order (`a_2`
-            before `a_10`), equal ones in the order of capture, NaN last.
+            before `a_10`), equal ones in the order of capture (of a large compacted run: by step first),
+            NaN last.
         limit, offset: which part of the sorted snapshots.
         filters: the fields of `Filters`.
 
