@@ -30,7 +30,7 @@ from tensortap.system.temp_dirs import remove_stale_temp_folders
 
 from .app import create_app
 from .connections import AcceptLimit, ClientChannel, IdleConnections, SocketMap
-from .jobs.analysis_jobs import limit_memory
+from .jobs.analysis_jobs import close_analyses, limit_memory
 from .log_reader import call_after_refresh, close_log, current_log, drop_log_caches
 from .memory_limit import DEFAULT_BYTES, MemoryLimit
 from .response_cache import drop_responses
@@ -203,6 +203,7 @@ class Server:
         dispatcher.logger = _SHUTDOWN_LOG  # requests aborted by the shutdown are expected
         dispatcher.shutdown(timeout=_SHUTDOWN_TIMEOUT)
         self._sockets.close()
+        close_analyses(self.app)
         close_replays(self.app)
         close_log(self.app)
 

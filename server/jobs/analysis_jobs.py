@@ -44,6 +44,12 @@ def limit_memory(app: Flask, memory: int) -> None:
     app.extensions[_KEY].memory = memory // _MOST
 
 
+def close_analyses(app: Flask) -> None:
+    """Ends the running analyses of `app`, and idle workers: this process may go on, as a notebook's does."""
+    app.extensions[_KEY].queue.close()
+    _WORKERS.close()
+
+
 def ask(
     runs: tuple[RunIndex, ...],
     what: str,

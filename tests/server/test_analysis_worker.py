@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from queue import SimpleQueue
@@ -21,7 +22,8 @@ from tensortap.index.run_index import RunIndex
 from tensortap.server.app import create_app
 from tensortap.server.jobs import analysis_jobs, analysis_worker
 from tensortap.server.jobs.analysis_worker import place_of
-from tensortap.system.subprocess_worker import ChildPool
+from tensortap.server.serve import Server
+from tensortap.system.subprocess_worker import Cancellation, ChildEndedError, ChildPool
 
 FINDINGS = {"mute": [], "table": {}}
 
@@ -126,3 +128,25 @@ def test_the_server_passes_each_process_its_share_of_memory(
     with app.app_context():
         analysis_jobs.ask((log_of(tmp_path),), "findings", "", 0, {})
     assert asked.get(timeout=60) == 500
+
+
+def test_a_closed_server_ends_its_analyses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GIVEN a server in a process that goes on WHEN it is closed THEN no worker computes on."""
+    with DumpWriter(tmp_path / "run") as writer:
+        writer.log("a", np.ones(3, np.float32), step=0)
+    begun, ended, closed = threading.Event(), threading.Event(), threading.Event()
+
+    def answer(request: dict[str, Any], *, cancellation: Cancellation, **_: Any) -> tuple[None, bytes]:
+        with cancellation.calling(ended.set):
+            begun.set()
+            ended.wait(60)
+        raise ChildEndedError(-9, False, "")
+
+    monkeypatch.setattr(analysis_jobs, "_WORKERS", SimpleNamespace(ask=answer, close=closed.set))
+    server = Server([tmp_path], port=0)
+    with server.app.app_context():
+        analysis_jobs.ask((log_of(tmp_path),), "findings", "", 0, {})
+    assert begun.wait(60)
+    server.close()
+    assert ended.is_set()
+    assert closed.is_set()
