@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type LayerCard, scopeOfCall, sizeOf } from './cards';
+import { scopeOfCall } from './card_layers';
+import { type LayerCard, sizeOf } from './cards';
 import { type Analysed, captured, written } from './layers_fixture';
 
 const named = ({ layers }: Analysed, title: string, call = 0): LayerCard => {

@@ -1,10 +1,10 @@
 /** The layers of a graph as cards: which nodes belong to which call of a layer, and the tensors between them. */
 
-import { DictColumn } from '../../lib/arrays/columns';
-import type { GraphData, LayerCall } from '../wire/graph';
+import type { GraphData } from '../wire/graph';
+import { CardLayers, scopeOfCall } from './card_layers';
 import { type CardWeight, WeightRows } from './card_weights';
 import type { DataFlow } from './data_flow';
-import { FED, guessClass, HEAVY, isOpScope, READS, SHAPE_OPS, signsOf, THIN } from './op_sets';
+import { FED, guessClass, type OpTest, opTestOf, READS, SHAPE_OPS, signsOf, THIN } from './op_sets';
 import { FORWARD, INPUT, LOSS, type StepRoles } from './roles';
 
 export type CardKind = 'layer' | 'op' | 'input' | 'loss';
@@ -64,8 +64,6 @@ interface Draft {
 const MOST_CARRIED = 64;
 /** Maximum number of scalars that may represent a loss. */
 const MOST_TERMS = 32;
-/** A layer that computes something itself and contains more layers than this is a model, whatever its class is called. */
-const MOST_IN_ATOM = 12;
 const NOTHING: readonly number[] = [];
 const CONSTANT = new Set(['Const']);
 const ARGUMENT = new Set(['_Arg']);
@@ -79,19 +77,8 @@ class Contraction {
   private readonly byKey = new Map<string, number>();
   private readonly cardOf: Int32Array;
   private readonly forward: readonly number[];
-  /** The layer of each row: recorded, or derived from name scopes. */
-  private readonly layer: DictColumn;
-  private readonly recorded: boolean;
-  private readonly opIs: (row: number, set: ReadonlySet<string>) => boolean;
-  /** Containers, with the number of different layers in each, counted up to one more than an atom may have. */
-  private readonly containers = new Map<string, number>();
-  private readonly atoms = new Set<string>();
-  /** By number of the layer: the path of its outermost card; null for a container's own nodes. */
-  private readonly cardPaths: readonly (string | null)[];
-  private readonly heavy = new Map<string, number>();
-  /** The scopes that a node's call opened; null if its name does not show them. */
-  private readonly scopeAt: (row: number, path: string) => string | null;
-  private readonly callOf: ReadonlyMap<string, LayerCall>;
+  private readonly opIs: OpTest;
+  private readonly layers: CardLayers;
   private readonly weightRows: WeightRows;
 
   constructor(
@@ -101,23 +88,9 @@ class Contraction {
   ) {
     this.cardOf = new Int32Array(graph.nodeCount).fill(-1);
     this.weightRows = new WeightRows(graph);
-    const flags = new Map<ReadonlySet<string>, Uint8Array>();
-    this.opIs = (row, set) => {
-      let known = flags.get(set);
-      if (!known) {
-        known = Uint8Array.from(graph.opTypes.values, (op) => (set.has(op) ? 1 : 0));
-        flags.set(set, known);
-      }
-      return known[graph.opTypes.codes[row]!] === 1;
-    };
-    this.callOf = new Map(graph.layerCalls.map((call) => [call.path, call]));
+    this.opIs = opTestOf(graph);
     this.forward = this.forwardRows();
-    this.recorded = this.forward.some((row) => graph.layers.at(row) !== '');
-    const scopes = this.recorded ? null : this.scopeLayers();
-    this.layer = scopes ? DictColumn.of(scopes.layer) : graph.layers;
-    this.scopeAt = scopes ? (row) => scopes.scope[row]! : (row, path) => scopeOfCall(graph.names.at(row), path.split('/'));
-    this.findContainers();
-    this.cardPaths = this.layer.values.map((path) => (path === '' ? null : this.cardPath(path)));
+    this.layers = new CardLayers(graph, this.forward, this.opIs);
   }
 
   run(): LayerGraph {
@@ -132,64 +105,6 @@ class Contraction {
     const { role } = this.roles;
     for (let row = 0; row < role.length; row++) if (role[row] === FORWARD && !this.opIs(row, ARGUMENT)) rows.push(row);
     return rows;
-  }
-
-  /** Layers derived from the name scopes of nodes, if none were recorded. */
-  private scopeLayers(): { layer: string[]; scope: string[] } {
-    const { graph } = this;
-    const [layer, scope]: [string[], string[]] = [new Array(graph.nodeCount).fill(''), new Array(graph.nodeCount).fill('')];
-    const handles = new Set(['_Arg', 'VarHandleOp']);
-    const opTypes = new Set(graph.opTypes.values);
-    const known = new Map<string, [string, string]>();
-    for (const row of this.forward) {
-      if (this.opIs(row, handles)) continue;
-      const name = graph.names.at(row);
-      const prefix = name.slice(0, Math.max(0, name.lastIndexOf('/')));
-      let found = known.get(prefix);
-      if (!found) {
-        const parts = prefix.split('/').filter((part) => part !== '' && !/^(?:Stateful)?PartitionedCall/.test(part));
-        while (parts.length > 0 && isOpScope(parts[parts.length - 1]!, opTypes)) parts.pop();
-        found = [parts.map((part) => part.replace(/(?<=.)_\d+$/, '')).join('/'), parts.join('/')];
-        known.set(prefix, found);
-      }
-      [layer[row], scope[row]] = found;
-    }
-    return { layer, scope };
-  }
-
-  private findContainers(): void {
-    const { codes, values } = this.layer;
-    const [used, heavy] = [new Uint8Array(values.length), new Int32Array(values.length)];
-    for (const row of this.forward) {
-      used[codes[row]!] = 1;
-      if (this.opIs(row, HEAVY)) heavy[codes[row]!]!++;
-    }
-    for (const [code, path] of values.entries()) {
-      if (!used[code] || path === '') continue;
-      this.heavy.set(path, heavy[code]!);
-      for (let cut = path.lastIndexOf('/'); cut > 0; cut = path.lastIndexOf('/', cut - 1)) {
-        const outer = path.slice(0, cut);
-        const count = this.containers.get(outer) ?? 0;
-        if (count > MOST_IN_ATOM) break; // and so have all around it
-        this.containers.set(outer, count + 1);
-      }
-    }
-    for (const path of this.containers.keys()) if (this.isAtom(path)) this.atoms.add(path);
-  }
-
-  /** A layer that contains layers is a card if it is one of Keras' (an attention, an RNN), else it is expanded. */
-  private isAtom(path: string): boolean {
-    const call = this.callOf.get(path);
-    if (call) return call.builtin;
-    return (this.heavy.get(path) ?? 0) > 0 && this.containers.get(path)! <= MOST_IN_ATOM;
-  }
-
-  private cardPath(path: string): string | null {
-    for (let cut = path.indexOf('/'); cut > 0; cut = path.indexOf('/', cut + 1)) {
-      const outer = path.slice(0, cut);
-      if (this.atoms.has(outer)) return outer;
-    }
-    return this.containers.has(path) && !this.atoms.has(path) ? null : path;
   }
 
   private draft(key: string, kind: CardKind, path: string, scope: string, slot = 0): number {
@@ -211,14 +126,14 @@ class Contraction {
     // Most nodes are of the same call as the one before: their names begin with its scopes.
     let last = { path: '', begin: '', card: -1, rows: [] as number[] };
     for (const row of this.forward) {
-      const path = this.cardPaths[this.layer.codes[row]!] ?? null;
+      const path = this.layers.cardPaths[this.layers.layer.codes[row]!] ?? null;
       if (path === null) continue;
       if (path === last.path && last.begin !== '/' && this.graph.names.at(row).startsWith(last.begin)) {
         this.take(last.card, row);
         last.rows.push(row);
         continue;
       }
-      const scope = this.scopeAt(row, path);
+      const scope = this.layers.scopeAt(row, path);
       if (scope === null) {
         lost.push([row, path]);
         continue;
@@ -249,7 +164,7 @@ class Contraction {
       const root = flow.inStart[row] === flow.inStart[row + 1];
       const isFed =
         role === INPUT && (this.opIs(row, FED) || (this.opIs(row, ARGUMENT) && root && dtype !== 'resource' && dtype !== 'variant'));
-      const isNoise = NOISE.test(op) && this.layer.at(row) === '';
+      const isNoise = NOISE.test(op) && this.layers.layer.at(row) === '';
       if (!isFed && !isNoise) continue;
       const slots = isFed ? Math.max(1, graph.slots[row]!) : 1;
       for (let slot = 0; slot < slots; slot++) {
@@ -330,14 +245,14 @@ class Contraction {
     const fromLayer = this.roles.role[row] === FORWARD && all.some((card) => this.drafts[card]!.kind !== 'input');
     if (cards.size < 2 && !fromLayer) return -1;
     const only = cards.size === 1 && this.drafts[all[0]!]!.kind === 'op' ? all[0]! : -1;
-    const card = only >= 0 ? only : this.draft(`op ${row}`, 'op', this.layer.at(row), this.containerScope(row));
+    const card = only >= 0 ? only : this.draft(`op ${row}`, 'op', this.layers.layer.at(row), this.containerScope(row));
     this.take(card, row);
     return card;
   }
 
   /** The scopes of the container call around an operator. */
   private containerScope(row: number): string {
-    const path = this.layer.at(row);
+    const path = this.layers.layer.at(row);
     return path === '' ? '' : (scopeOfCall(this.graph.names.at(row), path.split('/')) ?? path);
   }
 
@@ -345,8 +260,8 @@ class Contraction {
     const used = new Set<number>();
     for (const { inputs } of this.drafts) for (const card of inputs.keys()) used.add(card);
     let kept = this.drafts.map((_, id) => id).filter((id) => this.drafts[id]!.inputs.size > 0 || used.has(id));
-    if (!this.recorded) kept = kept.filter((id) => !this.isIdle(id));
-    const ordered = this.recorded ? this.byCreation(kept) : this.depthFirst(kept);
+    if (!this.layers.recorded) kept = kept.filter((id) => !this.isIdle(id));
+    const ordered = this.layers.recorded ? this.byCreation(kept) : this.depthFirst(kept);
     const place = new Map(ordered.map((id, i) => [id, i]));
     const calls = new Map<string, number>();
     const total = new Map<string, number>();
@@ -367,8 +282,8 @@ class Contraction {
       return { id: i, ...this.describe(draft, rows, handed.get(id)), call, calls: total.get(draft.path) ?? 1, inputs };
     });
     const cardOf = this.cardOf.map((id) => place.get(id) ?? -1);
-    const classes = new Map([...this.callOf].map(([path, call]) => [path, call.className]));
-    return { cards, cardOf, recorded: this.recorded, classes };
+    const classes = new Map([...this.layers.callOf].map(([path, call]) => [path, call.className]));
+    return { cards, cardOf, recorded: this.layers.recorded, classes };
   }
 
   private describe(draft: Draft, rows: Int32Array, handed: TensorPlace | undefined): Omit<LayerCard, 'id' | 'call' | 'calls' | 'inputs'> {
@@ -380,7 +295,7 @@ class Contraction {
       ops.set(op, (ops.get(op) ?? 0) + 1);
     }
     const weights = this.weightRows.of(rows);
-    const call = draft.kind === 'layer' ? this.callOf.get(draft.path) : undefined;
+    const call = draft.kind === 'layer' ? this.layers.callOf.get(draft.path) : undefined;
     const own = draft.rows.filter((row) => graph.kinds.at(row) === 'output');
     const output: TensorPlace =
       draft.kind === 'input'
@@ -556,25 +471,6 @@ class TensorList {
     const [, row, slot] = this.all[number]!;
     return { row, slot };
   }
-}
-
-/** `m_1/enc/conv_2` of `m_1/enc/conv_2/Conv2D` for the path `m/enc/conv`; null if the name has no such scopes. */
-export function scopeOfCall(name: string, path: readonly string[]): string | null {
-  const parts = name.split('/');
-  const scopes: string[] = [];
-  let at = 0;
-  for (const layer of path) {
-    const wanted = layer.replace(/[^\w.-]/g, '_');
-    let found = -1;
-    for (let i = at; i < Math.min(at + 3, parts.length - 1) && found < 0; i++) {
-      const part = parts[i]!;
-      if (part === wanted || (part.startsWith(`${wanted}_`) && /^\d+$/.test(part.slice(wanted.length + 1)))) found = i;
-    }
-    if (found < 0) return null;
-    scopes.push(parts[found]!);
-    at = found + 1;
-  }
-  return scopes.join('/');
 }
 
 /** The closest of ascending rows. */

@@ -1,5 +1,7 @@
 /** Op types that show a node's role in a step, and its significance for a layer. */
 
+import type { GraphData } from '../wire/graph';
+
 export const ASSIGN = /^(?:Ref)?Assign|^Resource(?:Sparse)?(?:Apply|Scatter(?!Nd$))/;
 
 /** Names that TensorFlow gives the backward pass; they decide where the tap recorded nothing. */
@@ -48,6 +50,21 @@ const SYMBOLS: Readonly<Record<string, string>> = {
   BatchMatMulV2: '@',
   MatMul: '@',
 };
+
+export type OpTest = (row: number, set: ReadonlySet<string>) => boolean;
+
+/** Whether a row's op type is in a set: looked up once for each op type, because graphs have many rows. */
+export function opTestOf({ opTypes }: GraphData): OpTest {
+  const flags = new Map<ReadonlySet<string>, Uint8Array>();
+  return (row, set) => {
+    let known = flags.get(set);
+    if (!known) {
+      known = Uint8Array.from(opTypes.values, (op) => (set.has(op) ? 1 : 0));
+      flags.set(set, known);
+    }
+    return known[opTypes.codes[row]!] === 1;
+  };
+}
 
 /** The most frequent op types of a few, as symbols. */
 export function signsOf(ops: ReadonlyMap<string, number>): string {
