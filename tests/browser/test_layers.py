@@ -159,6 +159,54 @@ def test_a_scope_of_the_ops_has_a_panel(layers: TapPage, site: Site) -> None:
     expect(page.get_by_test_id("layer-panel")).to_have_attribute("data-layer", re.compile("hidden_1$"))
 
 
+def test_a_scope_selected_in_a_part_is_found_by_other_parts_and_views(tap: TapPage, site: Site) -> None:
+    """GIVEN a scope of the forward pass WHEN part or view change THEN the same layer is selected there."""
+    page = tap.page
+    page.goto(f"{site.start_url}#run=digits&view=graph")
+    tap.wait_until_ready()
+    page.get_by_test_id("graph").press("[")
+    tap.wait_until_ready()
+    page.get_by_test_id("graph").press("f")
+    tap.click_on_canvas("digits")
+    panel = page.get_by_test_id("scope-panel")
+    expect(panel).to_have_attribute("data-scope", "digits")
+    page.wait_for_function("() => location.hash.includes('selected=digits_1')")
+    for part, scope in {"Backward": "digits", "Forward": "digits", "All": "digits_1"}.items():
+        page.get_by_role("button", name=part, exact=True).click()
+        expect(panel).to_have_attribute("data-scope", scope)
+    expect(panel.get_by_role("button", name="Histograms")).to_be_visible()
+    page.get_by_role("button", name="Timeline").click()
+    row = page.get_by_test_id("timeline-row").and_(page.locator("[data-selected=true]"))
+    expect(row).to_have_attribute("data-path", "digits_1")
+
+
+@pytest.mark.parametrize("view", ["layers", "graph"])
+def test_in_a_narrow_pane_the_legend_is_one_line_beside_the_minimap(
+    tap: TapPage, site: Site, view: str
+) -> None:
+    """Else it covers what is drawn at the bottom of a window of 1024 by 700."""
+    page = tap.page
+    page.set_viewport_size({"width": 1024, "height": 700})
+    page.goto(f"{site.start_url}#run=digits&view={view}")
+    tap.wait_until_ready()
+    legend = page.get_by_role("region", name="Legend").bounding_box()
+    minimap = page.locator(".graph-minimap")
+    assert legend is not None
+    assert legend["height"] < 45
+    if minimap.count():
+        beside = minimap.bounding_box()
+        assert beside is not None and legend["x"] + legend["width"] <= beside["x"]
+
+
+def test_the_updates_of_a_weight_have_no_histograms_of_a_scope(tap: TapPage, site: Site) -> None:
+    """GIVEN a scope of the optimizer only WHEN it is selected THEN no button leads to an empty list."""
+    page = tap.page
+    page.goto(f"{site.start_url}#run=digits&view=graph&part=optimizer&selected=digits/conv1/kernel update")
+    panel = page.get_by_test_id("scope-panel")
+    expect(panel).to_have_attribute("data-scope", "digits/conv1/kernel update")
+    expect(panel.get_by_role("button", name="Histograms")).to_have_count(0)
+
+
 def test_a_gradient_highlights_the_card_of_its_layer(layers: TapPage) -> None:
     page = layers.page
     key = layer(page, "hidden_1")

@@ -29,7 +29,7 @@ export function written(lines: readonly string[], shapes: Readonly<Record<string
       op,
       layer === '-' ? '' : layer,
       'step',
-      'float32',
+      op === 'VarHandleOp' ? 'resource' : 'float32',
       shapes[name!] ?? '8×4',
       '1',
       kind === '-' ? '' : kind,

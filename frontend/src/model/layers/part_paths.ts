@@ -2,7 +2,8 @@
 
 import { isAuxiliary } from '../graph/op_kinds';
 import { type GraphData, rowOf } from '../wire/graph';
-import { type LayerGraph, scopeOfCall } from './cards';
+import { scopeOfCall } from './card_layers';
+import type { LayerGraph } from './cards';
 import { ASSIGN, isOpScope, READS, TAPE } from './op_sets';
 
 /** Nodes of these types explain nothing where no layer or weight claims them. */
@@ -35,7 +36,8 @@ function layerScopes(graph: GraphData): Scopes {
   let last = { layer: '', begin: '/', scope: '' };
   for (let row = 0; row < graph.nodeCount; row++) {
     const layer = graph.layers.at(row);
-    if (layer === '') continue;
+    // Handles of variables are of no call, and `variables/net/dense/kernel` looks like one.
+    if (layer === '' || graph.dtypes.at(row) === 'resource') continue;
     const path = graph.paths.at(row).replace(TAPE, '');
     if (layer !== last.layer || !path.startsWith(last.begin)) {
       const opened = scopeOfCall(path, layer.split('/'));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { rowOf } from '../wire/graph';
 import { captured, written } from './layers_fixture';
-import { drawnScope, graphOfPart, PART_SCOPES, type Part, partsOf } from './parts';
+import { drawnScope, graphOfPart, graphScope, PART_SCOPES, type Part, partsOf } from './parts';
 
 const { graph, roles, layers } = captured('cnn');
 const tops = (paths: { at(row: number): string }): Set<string> =>
@@ -51,6 +51,18 @@ test('scopes have the names of layers, and the number of their call', () => {
   expect(paths.at(rowOf(twice.graph, 'siamese_1/encoder_3/one_1/MatMul'))).toBe('siamese/encoder (call 2)/one/MatMul');
 });
 
+test('handles of variables count as no call', () => {
+  const step = written([
+    'x Placeholder',
+    'variables/net/a/w VarHandleOp net/a',
+    'net_1/a_1/read ReadVariableOp net/a variables/net/a/w weight a/w',
+    'net_1/a_1/product MatMul net/a x,net_1/a_1/read output',
+    'loss Mean - net_1/a_1/product loss',
+  ]);
+  const { paths } = graphOfPart(step.graph, step.layers, step.roles.role, 'forward');
+  expect(paths.at(rowOf(step.graph, 'net_1/a_1/product'))).toBe('net/a/product');
+});
+
 test('a scope of the graph is found in the part that draws its nodes', () => {
   const forward = graphOfPart(graph, layers, roles.role, 'forward');
   expect(drawnScope(graph, forward, 'cnn_1/dense_1_2')).toBe('cnn/dense_1');
@@ -58,6 +70,19 @@ test('a scope of the graph is found in the part that draws its nodes', () => {
   expect(drawnScope(graph, forward, 'Backward pass')).toBe('Backward pass');
   expect(drawnScope(graph, forward, 'gradient_tape/cnn_1/dense_1_2')).toBe('gradient_tape/cnn_1/dense_1_2');
   expect(drawnScope(graph, graph, 'cnn_1/dense_1_2')).toBe('cnn_1/dense_1_2');
+});
+
+test('a scope of a part has the path of the graph, if all its nodes are in one scope there', () => {
+  const [forward, backward, optimizer] = (['forward', 'backward', 'optimizer'] as const).map((part) =>
+    graphOfPart(graph, layers, roles.role, part),
+  );
+  expect(graphScope(graph, forward!, 'cnn/dense_1')).toBe('cnn_1/dense_1_2');
+  expect(graphScope(graph, backward!, 'cnn/dense_1')).toBe('gradient_tape/cnn_1/dense_1_2');
+  expect(graphScope(graph, forward!, 'cnn')).toBe('cnn_1');
+  expect(graphScope(graph, forward!, 'Backward pass')).toBe(null);
+  for (const update of ['cnn/conv2d/kernel update', 'cnn/dense_1/kernel update', 'cnn'])
+    expect(graphScope(graph, optimizer!, update)).toBe(null);
+  expect(graphScope(graph, graph, 'cnn_1/dense_1_2')).toBe('cnn_1/dense_1_2');
 });
 
 test('an update is drawn at its weight with its momentum, and counters are bookkeeping', () => {

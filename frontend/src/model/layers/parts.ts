@@ -103,9 +103,33 @@ export function drawnScope(graph: GraphData | null, drawn: GraphData, path: stri
   if (graph === null || graph === drawn) return path;
   for (let row = 0; row < graph.nodeCount; row++) {
     const [before, after] = [graph.paths.at(row), drawn.paths.at(row)];
-    const rest = before.slice(path.length);
-    if (!before.startsWith(`${path}/`) || !after.endsWith(rest) || PART_SCOPES.has(after.split('/')[0]!)) continue;
-    return after.slice(0, after.length - rest.length);
+    if (!before.startsWith(`${path}/`) || PART_SCOPES.has(after.split('/')[0]!)) continue;
+    const found = sameDepth(path, before, after);
+    if (found !== null) return found;
   }
   return path;
+}
+
+/** The scope of the graph with the nodes of a scope of a drawn part; null without any, e.g. for the updates of one weight. */
+export function graphScope(graph: GraphData | null, drawn: GraphData | null, path: string): string | null {
+  if (graph === null || drawn === null || graph === drawn) return path;
+  let found: string | null = null;
+  for (let row = 0; row < graph.nodeCount && found === null; row++) {
+    const [before, after] = [graph.paths.at(row), drawn.paths.at(row)];
+    if (after.startsWith(`${path}/`)) found = sameDepth(path, after, before);
+  }
+  if (!found || drawnScope(graph, drawn, found) !== path) return null;
+  for (let row = 0; row < graph.nodeCount; row++) {
+    const after = drawn.paths.at(row);
+    const elsewhere = !after.startsWith(`${path}/`) && !PART_SCOPES.has(after.split('/')[0]!);
+    if (elsewhere && graph.paths.at(row).startsWith(`${found}/`)) return null;
+  }
+  return found;
+}
+
+/** The scope of `other`, a node's other path, that is as far above it as the scope `path` is above `own`: layers have other names there. */
+function sameDepth(path: string, own: string, other: string): string | null {
+  const [inside, names] = [own.slice(path.length + 1).split('/'), other.split('/')];
+  if (inside.at(-1) !== names.at(-1) || names.length <= inside.length) return null;
+  return names.slice(0, -inside.length).join('/');
 }

@@ -94,7 +94,7 @@ function isWorse(a: WorstTensor, b: WorstTensor): boolean {
 /** The node whose source line represents its scope: the first that computes. */
 export function tellingRow(graph: GraphData, { inside }: ScopeFacts, path: string): number {
   const own = rowOf(graph, path);
-  if (own >= 0) return own;
+  if (own >= 0 && inside[own]) return own; // a scope of a part may have the name of a node elsewhere
   const idle = new Set(['Const', 'Identity', 'NoOp', 'ReadVariableOp', 'Placeholder', '_Arg']);
   const first = inside.findIndex((is, row) => is === 1 && !idle.has(graph.opTypes.at(row)));
   return first >= 0 ? first : inside.indexOf(1);

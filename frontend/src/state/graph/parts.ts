@@ -1,7 +1,10 @@
-import { computed } from '@preact/signals';
-import { drawnScope, graphOfPart, type Part, partsOf } from '../../model/layers/parts';
+import { batch, computed } from '@preact/signals';
+import { drawnScope, graphOfPart, graphScope, type Part, partsOf } from '../../model/layers/parts';
+import { scopeFacts } from '../../model/layers/scope_facts';
 import type { GraphData } from '../../model/wire/graph';
+import { bookmarkedPlaces } from '../page/bookmarks';
 import { chosenPart, chosenScope, openScopes, view } from '../page/choices';
+import { selectScope } from '../selection';
 import { graph } from './graph';
 import { graphLayers } from './layers';
 
@@ -17,12 +20,19 @@ export const part = computed<Part>(() => {
   return parts.value.includes(wanted) ? wanted : 'all';
 });
 
-/** Another part has other scopes. */
+/** Another part has other expanded scopes; the selected one stays selected if it is there, e.g. the layer of a gradient. */
 export function choosePart(next: Part): void {
   if (next === part.value) return;
-  openScopes.value = null;
-  chosenPart.value = next;
+  const path = chosenDrawnScope.value;
+  batch(() => {
+    openScopes.value = null;
+    chosenPart.value = next;
+    if (path !== null && hasScope(drawnGraph.value, path)) selectDrawnScope(path);
+  });
 }
+
+const hasScope = (drawn: GraphData | null, path: string): boolean =>
+  drawn !== null && drawn !== graph.data.value && scopeFacts(drawn, path).count > 0;
 
 const made = new WeakMap<GraphData, Map<Part, GraphData>>();
 
@@ -38,8 +48,22 @@ export const drawnGraph = computed<GraphData | null>(() => {
   return known.get(part.value)!;
 });
 
-/** The selected scope as the drawn part names it; others, like those of the timeline, have the paths of the whole graph. */
+/** Selects a scope by its path in the drawn part. Other views, and links, find it by its path in the graph. */
+export function selectDrawnScope(path: string): void {
+  selectScope(graphScope(graph.data.value, drawnGraph.value, path) ?? path);
+}
+
+/** The selected scope as the drawn part names it. */
 export const chosenDrawnScope = computed<string | null>(() => {
   const [path, drawn] = [chosenScope.value, chosenScope.value === null ? null : drawnGraph.value];
   return path !== null && drawn !== null ? drawnScope(graph.data.value, drawn, path) : path;
+});
+
+/** Bookmarked nodes, and scopes (`path/`) as the drawn part names them. */
+export const drawnBookmarks = computed<readonly string[]>(() => {
+  const drawn = drawnGraph.value;
+  if (drawn === null) return [];
+  return bookmarkedPlaces.value.map((place) =>
+    place.endsWith('/') ? `${drawnScope(graph.data.value, drawn, place.slice(0, -1))}/` : place,
+  );
 });

@@ -1,6 +1,7 @@
 /** The selected scope on the graph of ops: its content, and the trends of its norms. */
 
 import { computed } from '@preact/signals';
+import { graphScope } from '../../model/layers/parts';
 import { type ScopeFacts, scopeFacts, tellingRow, weightsInside, worstTensor } from '../../model/layers/scope_facts';
 import type { StackFrame } from '../../model/wire/answers';
 import { chosenScope, chosenTensor } from '../page/choices';
@@ -13,6 +14,7 @@ import { graphLayers, selectedItem } from './layers';
 import { chosenDrawnScope, drawnGraph } from './parts';
 
 interface SelectedScope extends ScopeFacts {
+  /** In the drawn part of the step. */
   readonly path: string;
 }
 
@@ -25,6 +27,11 @@ export const selectedScope = computed<SelectedScope | null>(() => {
   const facts = scopeFacts(drawn, path);
   return facts.count > 0 ? { ...facts, path } : null;
 });
+
+/** Its path in the graph, by which its tensors are named; null if it is a scope of a part only. */
+export const scopeInGraph = computed<string | null>(
+  () => selectedScope.value && graphScope(graph.data.value, drawnGraph.value, selectedScope.value.path),
+);
 
 export const scopeWeights = computed(() => {
   const [scope, found] = [selectedScope.value, graphLayers.data.value];

@@ -7,16 +7,16 @@ import { comparison, graphColour } from '../../state/compare/comparison';
 import { isOtherSought } from '../../state/compare/manual_matches';
 import { isOtherWorkerSought } from '../../state/compare/other_worker';
 import { colourBy, graph, overlay } from '../../state/graph/graph';
-import { choosePart, chosenDrawnScope, drawnGraph, part, parts } from '../../state/graph/parts';
+import { choosePart, chosenDrawnScope, drawnBookmarks, drawnGraph, part, parts, selectDrawnScope } from '../../state/graph/parts';
 import { keepPlace } from '../../state/page/address';
-import { bookmarkedPlaces, toggleBookmark } from '../../state/page/bookmarks';
+import { toggleBookmark } from '../../state/page/bookmarks';
 import { openScopes, trace, ungrouped, view } from '../../state/page/choices';
 import { theme } from '../../state/page/preferences';
 import { chainRows, chainShown, report } from '../../state/problems/findings';
 import { computedOverlay } from '../../state/replay/replay';
 import { replayColour } from '../../state/replay/replay_cursor';
 import { detailOutdated, graphId, graphOfWorker, run, runDetail, runEntry, workerId } from '../../state/runs';
-import { chooseGraph, chooseWorker, clearTrace, pathStart, selectedNode, selectNode, selectScope, startTrace } from '../../state/selection';
+import { chooseGraph, chooseWorker, clearTrace, pathStart, selectedNode, selectNode, startTrace } from '../../state/selection';
 import { step } from '../../state/steps';
 import { nodeTrends, trendNodes } from '../../state/tensors/node_trends';
 import { Segmented, Switch } from '../kit/Button';
@@ -63,7 +63,7 @@ export function RunGraph() {
         graph={drawnGraph.value}
         overlay={view.value === 'stepper' ? computedOverlay.data.value : overlay.data.value}
         selected={selectedNode.value ?? (chosenDrawnScope.value === null ? null : `${chosenDrawnScope.value}/`)}
-        bookmarks={bookmarkedPlaces.value}
+        bookmarks={drawnBookmarks.value}
         onBookmark={toggleBookmark}
         colour={view.value === 'stepper' ? replayColour.value : graphColour.value}
         theme={theme.value}
@@ -72,7 +72,7 @@ export function RunGraph() {
         ungrouped={ungrouped.value}
         trace={trace.value}
         pathStart={pathStart.value}
-        onSelect={(name) => (name?.endsWith('/') ? selectScope(name.slice(0, -1)) : selectNode(name))}
+        onSelect={(name) => (name?.endsWith('/') ? selectDrawnScope(name.slice(0, -1)) : selectNode(name))}
         trends={nodeTrends.value}
         onTrends={(graph, rows) => {
           trendNodes.value = { graph, rows };

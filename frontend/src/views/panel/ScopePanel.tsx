@@ -5,7 +5,16 @@ import { sizeOf, type TensorPlace } from '../../model/layers/cards';
 import { splitScope } from '../../model/wire/names';
 import { graph } from '../../state/graph/graph';
 import { cardKeyOfLayer } from '../../state/graph/layers';
-import { layerOfScope, MOST_LISTED, nameOfScope, scopeTrends, scopeWeights, scopeWorst, selectedScope } from '../../state/graph/scope';
+import {
+  layerOfScope,
+  MOST_LISTED,
+  nameOfScope,
+  scopeInGraph,
+  scopeTrends,
+  scopeWeights,
+  scopeWorst,
+  selectedScope,
+} from '../../state/graph/scope';
 import { view } from '../../state/page/choices';
 import { selectLayer, selectTensor } from '../../state/selection';
 import { IconButton } from '../kit/Button';
@@ -32,6 +41,7 @@ export function ScopePanel() {
   const { scope: outer, label } = splitScope(nameOfScope.value);
   const layer = layerOfScope.value;
   const key = layer === null ? null : cardKeyOfLayer(layer);
+  const path = scopeInGraph.value;
   return (
     <section class="panel" aria-label="Scope" data-testid="scope-panel" data-scope={scope.path}>
       <header class="panel-head">
@@ -43,7 +53,7 @@ export function ScopePanel() {
             <span class="truncate" title={scope.path}>
               {visible(label)}
             </span>
-            <CopyButton text={scope.path} label="Copy the scope's path" />
+            <CopyButton text={path ?? scope.path} label="Copy the scope's path" />
           </h2>
           <div class="panel-chips">
             <span class="chip">{counted(scope.count, 'node')}</span>
@@ -72,7 +82,7 @@ export function ScopePanel() {
                 Show layer
               </button>
             )}
-            <WallButton where={`tensor ~ ${beginsWith(scope.path).replace('(/|$)', '/')}`} />
+            {path !== null && <WallButton where={`tensor ~ ${beginsWith(path).replace('(/|$)', '/')}`} />}
             <MadeAt />
           </div>
           <Worst />
