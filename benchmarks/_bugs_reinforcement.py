@@ -171,9 +171,10 @@ def deterministic_policy(tap: Tap, broken: bool) -> None:
             if broken:
                 action = tf.round(action)  # bug
             actor_loss = -tf.reduce_mean(critic(tf.concat([states, action], 1)))
-        variables = actor.trainable_variables
-        gradients = tape.gradient(actor_loss, variables, unconnected_gradients="zero")
-        of_actor.apply_gradients(zip(gradients, variables, strict=True))
+        # TensorFlow makes no zeros for Keras' own variables.
+        variables = [each.value for each in actor.trainable_variables]
+        gradients = tape.gradient(actor_loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        of_actor.apply_gradients(zip(gradients, actor.trainable_variables, strict=True))
         for slow, fast in zip(target.trainable_variables, critic.trainable_variables, strict=True):
             slow.assign(0.995 * slow + 0.005 * fast)
         return loss

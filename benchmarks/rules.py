@@ -16,6 +16,7 @@ import os
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -28,7 +29,7 @@ import _bugs_settings  # noqa: F401  (adds to BUGS)
 import keras
 from _table import print_table
 from programs import keras_programs, loop_programs
-from programs.capturing import Capture
+from programs.capturing import Capture, Program
 
 from tensortap import Tap, Watch, every
 from tensortap.analysis.rules.finding import Finding
@@ -74,15 +75,15 @@ def first_text(found: list[Finding]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--only", nargs="*", default=[], help="names of programs")
+    parser.add_argument("--only", nargs="*", default=[], help="names of programs, with and without a mistake")
     parser.add_argument("--keep", type=Path, help="folder for the runs")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.keep or Path(temporary)
-        bugs = [bug for bug in _bugs.BUGS if not arguments.only or bug.name in arguments.only]
-        _run_bugs(folder, bugs)
-        if not arguments.only:
-            _run_public(folder)
+        only = arguments.only
+        _run_bugs(folder, [bug for bug in _bugs.BUGS if not only or bug.name in only])
+        public = [*keras_programs.PROGRAMS, *loop_programs.PROGRAMS]
+        _run_public(folder, [each for each in public if not only or each.__name__ in only])
 
 
 def _run_bugs(folder: Path, bugs: list[_bugs.Bug]) -> None:
@@ -100,9 +101,9 @@ def _run_bugs(folder: Path, bugs: list[_bugs.Bug]) -> None:
     print(f"{len(bugs)} without: {alarms} with a finding of high severity")
 
 
-def _run_public(folder: Path) -> None:
+def _run_public(folder: Path, programs: Sequence[Program]) -> None:
     rows, alarms = [], 0
-    for program in [*keras_programs.PROGRAMS, *loop_programs.PROGRAMS]:
+    for program in programs:
         keras.backend.clear_session()
         keras.utils.set_random_seed(1)
         path = folder / f"public-{program.__name__}"

@@ -29,6 +29,31 @@ def test_gradients_vanish_with_the_loss(tmp_path: Path) -> None:
         assert [hit.severity for hit in hits] == [severity]
 
 
+def test_gradients_of_a_small_loss_do_not_vanish(tmp_path: Path) -> None:
+    """GIVEN a loss that falls WHEN the gradient of the last layer is as small THEN it isn't the way there."""
+    last = (
+        node("v", "ReadVariableOp", kind="weight", of="head/kernel"),
+        node("end", "MatMul", "product", "v"),
+        node("loss", "Sum", "end"),
+        node("gradient_tape/h", "MatMul", "x", kind="gradient", of="head/kernel"),
+    )
+    for name, size, severity in (("small", 1e-8, "medium"), ("vanishing", 1e-3, "high")):
+        fed: list[Fed] = [("loss", np.float32(2 - step / 40), step) for step in STEPS]
+        fed += [(GRADIENT.name, 1e-8 * ONES, step) for step in STEPS]
+        fed += [("gradient_tape/h", size * ONES, step) for step in STEPS]
+        run = synthetic_run(tmp_path, (*TRAINING[:3], *last, GRADIENT), fed, name=name)
+        hits = [hit for hit in findings_of("VanishingGradient", run) if hit.tensor == f"{GRADIENT.name}:0"]
+        assert hits[0].severity == severity
+
+
+@pytest.mark.parametrize(("steps", "severity"), [(80, "medium"), (120, "high")])
+def test_a_short_plateau_may_be_a_slow_start(tmp_path: Path, steps: int, severity: str) -> None:
+    fed: list[Fed] = [("loss", np.float32(0.69 + 0.01 * (step % 2)), step) for step in range(steps)]
+    fed += [(GRADIENT.name, ONES, step) for step in range(steps)]
+    hits = findings_of("LossNotDecreasing", synthetic_run(tmp_path, TRAINING, fed))
+    assert [hit.severity for hit in hits] == [severity]
+
+
 def test_targets_are_no_inputs(tmp_path: Path) -> None:
     """GIVEN a loop without layers, whose targets lie far out: they meet no weight."""
     target = node("y", "Placeholder", kind="input")

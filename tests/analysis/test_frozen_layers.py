@@ -69,7 +69,7 @@ def test_a_frozen_random_layer_comes_before_the_loss_that_stays(tmp_path: Path) 
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.SGD(1e-5), loss, jit_compile=False)
     with Tap(tmp_path / "r", Watch(steps=1, kinds=("weight", "gradient", "loss"))) as tap:
-        model.fit(x, y, epochs=40, verbose=0, callbacks=[tap.callback()])
+        model.fit(x, y, epochs=110, verbose=0, callbacks=[tap.callback()])
     log = LogIndex(tmp_path)
     log.refresh()
     high = [finding for finding in check_rules(log.runs[0]).findings if finding.severity == "high"]

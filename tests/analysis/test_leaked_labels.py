@@ -31,16 +31,17 @@ ONCE[3, 5, 1] = 1  # a single sample of 320
             ["Column 1 of x:0 predicts the label y:0: their correlation is 1 over 320 samples."],
         ),
         (COMPARED, ONCE, []),
+        (COMPARED, MEASURED[..., 1:2], []),
         ((*GOAL, node("loss", "Mean", "error")), MEASURED, []),
         ((*LIKELY, node("loss", "Mean", "weighed")), MEASURED, []),
     ],
-    ids=["label", "once", "reward", "advantage"],
+    ids=["label", "once", "line", "reward", "advantage"],
 )
 def test_only_a_label_that_the_output_is_compared_with_leaks(
     tmp_path: Path, nodes: tuple[Node, ...], inputs: np.ndarray, found: list[str]
 ) -> None:
     fed: list[Fed] = [("x", value, step) for step, value in enumerate(inputs)]
-    fed += [("y", value[:, 1], step) for step, value in enumerate(inputs)]
+    fed += [("y", value[:, value.shape[1] // 2], step) for step, value in enumerate(inputs)]
     fed += [(GRADIENT.name, np.ones(3, np.float32), step) for step in range(len(inputs))]
     run = synthetic_run(tmp_path, (*TRAINING[:3], *nodes, GRADIENT), fed, keep="value")
     hits = findings_of("LabelInInput", run)

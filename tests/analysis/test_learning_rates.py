@@ -57,6 +57,25 @@ def test_a_rate_that_a_schedule_computes(
     assert scheduled(tmp_path, rate) == found
 
 
+def test_a_schedule_is_followed_to_its_end_for_many_weights(tmp_path: Path) -> None:
+    """An optimizer computes it for each weight; the count of steps itself is no rate."""
+    nodes, fed = list(TRAINING), list[Fed]()
+    for number in range(110):
+        scope = f"adam_{number}"
+        nodes += [
+            scalar(f"{scope}/count", "ReadVariableOp", dtype="int64", of="adam/iteration"),
+            scalar(f"{scope}/count_float", "Cast", f"{scope}/count"),
+            scalar(f"{scope}/rate", "Exp", f"{scope}/count_float"),
+            node(f"{scope}/step", "Mul", GRADIENT.name, f"{scope}/rate"),
+            node(f"{scope}/handle", "_Arg", dtype="resource", of="dense/kernel"),
+            node(f"{scope}/update", "AssignSubVariableOp", f"{scope}/handle", f"{scope}/step"),
+        ]
+    for step in range(4):
+        fed += [("adam_0/count_float", np.float32(step), step), ("adam_0/rate", np.float32(0.1), step)]
+    found = findings_of("LearningRate", synthetic_run(tmp_path, nodes, fed))
+    assert [(each.tensor, each.text) for each in found] == [("adam_0/rate:0", "The learning rate is 0.1.")]
+
+
 def test_a_weight_of_the_loss_is_no_learning_rate(tmp_path: Path) -> None:
     taker = node("gradient_tape/scaled", "Mul", GRADIENT.name, "adam/pow")
     assert scheduled(tmp_path, lambda step: 0.5, taker) == []

@@ -54,7 +54,7 @@ def test_a_long_run_that_hardly_falls_is_reported(tmp_path: Path) -> None:
     assert [(f.severity, f.evidence[0].limit) for f in found] == [("high", 0.1)]
 
 
-@pytest.mark.parametrize(("count", "severity"), [(10, "medium"), (40, "high")])
+@pytest.mark.parametrize(("count", "severity"), [(10, "medium"), (40, "medium"), (90, "high")])
 def test_a_loss_that_only_scatters_stayed(tmp_path: Path, count: int, severity: str) -> None:
     scatter = np.random.default_rng(3).normal(size=200) * 0.006
     run = training(tmp_path, range(0, count * 2, 2), loss=lambda step: 0.694 + scatter[step] + 1e-5 * step)

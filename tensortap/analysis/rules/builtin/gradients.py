@@ -17,7 +17,7 @@ from ...run_view.trained_variables import trained_gradients
 from ..finding import Evidence, Hit, Severity
 from ..rule import MOSTLY, Limits, incremental_hits, rule
 from ..variable_usage import is_lookup_table
-from .losses import has_converged
+from .losses import falls, has_converged
 
 SPIKE = 10.0  # times the limit: an explosion that worries at a single step, too
 
@@ -65,6 +65,9 @@ def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
         if hit.severity == "low":
             yield replace(hit, help=_OF_BIAS)
             continue
+        if falls(view, tensor.graph) and _last_size(view, tensor.graph) < limits["mean_abs"]:
+            yield replace(hit, severity="medium", help=_OF_SMALL_LOSS)
+            continue
         yield _beside_earlier(view, hit, limits["mean_abs"])
     for first, last, steps, one, other in _ends(view, most_of_first=True):
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -105,6 +108,12 @@ def _earliest(view: RunView, graph: str) -> tuple[TensorRole | None, float]:
     return view.cached(f"earliest gradient of {graph}", find)
 
 
+def _last_size(view: RunView, graph: str) -> float:
+    """The median of the mean of absolute values (at most) of the last layer's gradient."""
+    rows = view.rows(_in_forward_order(view, graph)[-1:])
+    return float(np.median(_mean_abs_bound(rows))) if len(rows) else np.inf
+
+
 _ARRIVES = 100.0  # times the limit: a gradient before it that is larger has not vanished
 _OF_BIAS = (
     "No fix is needed for a bias before a normalization or for the key bias of attention: their "
@@ -114,6 +123,10 @@ _LOCAL = (
     "Often no fix is needed: earlier layers get gradients through another path, and uniform "
     "attention gives queries and keys small ones. If it lasts, look for a saturated activation in "
     "this branch."
+)
+_OF_SMALL_LOSS = (
+    "The last layer gets a gradient as small, and the loss falls: the gradients do not vanish on the way, "
+    "the loss itself is small. Scale it up: Adam's epsilon (1e-7) is not small beside such gradients."
 )
 _CONVERGED = (
     "No fix is needed: the loss has fallen to less than a millionth of its largest value, and the "

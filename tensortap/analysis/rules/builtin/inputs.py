@@ -188,16 +188,22 @@ def label_in_input(view: RunView, limits: Limits) -> Iterable[Hit]:
         features = [tensor for tensor in fed if feeds_layer(view, tensor)]
         roles = view.roles(graph)
         labels = [tensor for tensor in fed if tensor not in features and not is_reward(roles, tensor)]
+        alone = len(features) == 1
         for feature in features:
             for label in labels:
-                yield from _leaked(view, feature, label, limits)
+                yield from _leaked(view, feature, label, limits, alone=alone)
 
 
-def _leaked(view: RunView, feature: TensorRole, label: TensorRole, limits: Limits) -> Iterable[Hit]:
+def _leaked(
+    view: RunView, feature: TensorRole, label: TensorRole, limits: Limits, *, alone: bool
+) -> Iterable[Hit]:
+    """`alone`: the model has no other input."""
     x, y = _values_by_step(view, feature), _values_by_step(view, label)
     steps = [step for step in x if step in y and len(x[step]) == len(y[step])]
     if not steps or x[steps[0]].ndim != 2:
         return  # pixels and tokens are not individually chosen features
+    if alone and x[steps[0]].shape[1] == 1:
+        return  # the only number to predict from, as of a line that is fitted
     values = np.concatenate([x[step] for step in steps]).astype(np.float64)
     classes = np.concatenate([y[step].reshape(len(y[step]), -1) for step in steps]).astype(np.float64)
     if len(values) < limits["samples"] or not (np.isfinite(values).all() and np.isfinite(classes).all()):

@@ -30,6 +30,7 @@ _BY_REST = ("UnchangedTensor", "AbsorbedUpdate", "LossNotDecreasing")
 _JUMP = 2.0  # times the first loss, which all of the last third are above
 _EXPLODED = 10.0  # times the first loss, from where one that does not come back explodes
 _MIN_LOSSES = 30  # losses; with fewer, it is too early to tell whether they will fall
+_LONG_PLATEAU = 100  # steps, captured or not; many sound trainings take fewer to begin to learn
 
 
 def _losses(view: RunView) -> list[TensorRole]:
@@ -158,7 +159,8 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
             wanted = min(scatter / abs(begin), limits["most_percent"] / 100) if begin else wanted
         severity: Severity | None = None if grew or _clear(loss, third) else "low"
         exploded = jumped and loss[-third:].min() > _EXPLODED * loss[0]
-        if not exploded and (len(steps) < _MIN_LOSSES or scattered or fell or (hidden and not grew)):
+        unsure = scattered or fell or (not grew and (hidden or span < _LONG_PLATEAU))
+        if not exploded and (len(steps) < _MIN_LOSSES or unsure):
             severity = severity or "medium"
         roles = view.roles(tensor.graph)
         if rivals:
@@ -365,6 +367,16 @@ def has_converged(view: RunView, graph: str, step: int) -> bool:
     return bool(len(later)) and bool(np.nanmedian(later) <= _LEFT * largest)
 
 
+def falls(view: RunView, graph: str) -> bool:
+    """Whether the loss falls, by the medians of its first and last third, by more than its noise."""
+    steps, loss = _by_step(_loss_rows(view, graph))
+    third = len(steps) // 3
+    if third < 2:
+        return False
+    begin, end = loss[:third], loss[-third:]
+    return bool(np.median(begin) - np.median(end) > 2 * _error(begin, end))
+
+
 def _loss_rows(view: RunView, graph: str) -> SnapshotRows:
     return view.rows([tensor for tensor in view.of_kind("loss") if tensor.graph == graph])
 
@@ -372,7 +384,7 @@ def _loss_rows(view: RunView, graph: str) -> SnapshotRows:
 _COUNTERS = ("iteration", "iterations", "global_step")
 _WHOLE = ("int", "uint")
 _NAME_NUMBER = re.compile(r"_\d+(?=/|$)")
-_MAX_SCHEDULE_NODES = 200  # nodes that a schedule may have
+_MAX_SCHEDULE_NODES = 200  # nodes that a schedule may have; an optimizer computes it for each weight
 _DEEP = 4  # nodes between a constant and where it is used
 
 
@@ -419,7 +431,8 @@ def _computed_from(roles: Roles, reads: list[int]) -> set[int]:
     """The scalars that are computed of a count and constants, through casts and floating point ops."""
     graph, found = roles.graph, set(reads)
     waiting = deque(reads)
-    while waiting and len(found) < _MAX_SCHEDULE_NODES:
+    most = _MAX_SCHEDULE_NODES * len(reads)
+    while waiting and len(found) < most:
         for row in roles.consumers(waiting.popleft()):
             whole = graph.op_type[row] != "Cast" and graph.dtype[row].startswith(_WHOLE)
             if row in found or whole or graph.shape[row] != "scalar" or roles.is_backward(row):
