@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 from pathlib import Path
+from typing import NoReturn
 
 import ml_dtypes
 import numpy as np
@@ -14,7 +16,9 @@ from small_dump import Api, small_graph
 from werkzeug.test import Client
 
 import tensortap
+from tensortap.__main__ import main
 from tensortap.core.errors import DamagedError
+from tensortap.dump.recording import recording_files
 from tensortap.dump.recording.recording import Recording
 from tensortap.dump.recording.recording_files import write_recording
 from tensortap.dump.write.writer import DumpWriter
@@ -168,3 +172,33 @@ def test_a_recording_that_is_damaged_while_it_is_served_is_reported(
         os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
         (sentence,) = api.json(address)["damage"]
         assert sentence.startswith(f"recording {file.parent.name}: recording.json {why}")
+
+
+@pytest.mark.parametrize("why", ["the run was removed or moved", "Permission denied"])
+def test_recordings_that_can_no_longer_be_listed_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    """GIVEN a served archive WHEN it is deleted, or made unreadable, and the log was not read again THEN the
+    empty list of recordings is marked."""
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("a", 1.0, step=3)
+    write_recording(tmp_path / "r", Recording("f", b"library", (), 3))
+    archive = tmp_path / "r.tap.zip"
+    assert main(["export", str(tmp_path / "r"), "--out", str(archive)]) == 0
+    api = Api(Client(create_app(archive)))
+    address = f"/api/runs/{api.run_id('r')}/recordings"
+    whole = api.get(address)
+    assert len(whole.get_json()["recordings"]) == 1
+    assert "X-Tensortap-Damage" not in whole.headers
+    monkeypatch.setattr(log_reader, "REFRESH_INTERVAL", 1000.0)
+    if why == "Permission denied":
+        monkeypatch.setattr(recording_files, "scan", deny)
+    else:
+        archive.unlink()
+    answer = api.get(address)
+    assert answer.get_json()["recordings"] == []
+    assert answer.headers["X-Tensortap-Damage"] == f"recordings/ cannot be read: {why}."
+
+
+def deny(path: Path) -> NoReturn:
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))

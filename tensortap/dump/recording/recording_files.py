@@ -109,21 +109,25 @@ def find_recordings(
 
 
 class RunRecordings:
-    """The recordings of a run that is read repeatedly.
-
-    Attributes:
-        damage: sentences about those without a sound manifest, as of the last `look`.
-    """
+    """The recordings of a run that is read repeatedly."""
 
     def __init__(self, run_dir: Path) -> None:
         self._run_dir = run_dir
         self._notes: dict[Path, tuple[Entry | None, RecordingNote]] = {}
         self._added: Entry | None = None  # their folder as of the last look
-        self.damage: list[str] = []
+        self._unlisted: list[str] = []
+        self._damaged: list[str] = []
 
     def notes(self) -> list[tuple[RecordingPlace, RecordingNote]]:
         """The recordings, and their notes. A readable note is read once."""
-        places = find_recordings(self._run_dir)
+        errors: list[OSError] = []
+        places = find_recordings(
+            self._run_dir, lambda folder, error: errors.append(error) if folder.name == FOLDER else None
+        )
+        reasons = [str(error.strerror) for error in errors]
+        if self._notes and not (places or reasons or exists(self._run_dir)):
+            reasons = ["the run was removed or moved"]
+        self._unlisted = [f"{FOLDER}/ cannot be read: {reason}." for reason in reasons]
         for place in places:
             state, known = _state_of(place.path / MANIFEST), self._notes.get(place.path)
             if known is None or known[0] != state or known[1].damage:
@@ -136,8 +140,14 @@ class RunRecordings:
         before, at = self.damage, _state_of(self._run_dir / FOLDER)
         if at != self._added or before or not is_remote(self._run_dir):
             self._added = at
-            self.damage = [note.damage for _, note in self.notes() if note.damage] if at else []
+            self._damaged = [note.damage for _, note in self.notes() if note.damage]
         return self.damage != before
+
+    @property
+    def damage(self) -> list[str]:
+        """Sentences about those without a sound manifest, as of the last `look`, and about their folder if it
+        could not be listed."""
+        return self._unlisted + self._damaged
 
 
 def _state_of(path: Path) -> Entry | None:
