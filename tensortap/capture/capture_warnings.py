@@ -191,6 +191,15 @@ class CaptureWarnings:
             "or raise Tap(budget=…) to capture more.",
         )
 
+    def steps_wait(self, share: float, first: float, plain: float) -> None:
+        """Watched steps are skipped because the first captured one took long."""
+        self._say(
+            "first step",
+            f"the first captured step took {first:,.1f} s, because functions are traced and copied, and "
+            f"a plain step {1000 * plain:,.1f} ms. Watched steps are skipped until this is "
+            f"{number_text(100 * share)} % of the time. Raise Tap(budget=…) to capture more.",
+        )
+
     def session_parts(self, imported: Sequence[str], calls: Sequence[str]) -> None:
         """Parts of a session's graph that its taps do not reach."""
         if imported:

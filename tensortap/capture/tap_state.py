@@ -103,7 +103,8 @@ class TapState:
         self.budget: StepBudget | None = None
         if options.budget is not None:
             skipped = partial(self.not_captured.steps_skipped, options.budget)
-            self.budget = StepBudget(options.budget, skipped)
+            first = partial(self.not_captured.steps_wait, options.budget)
+            self.budget = StepBudget(options.budget, skipped, first)
         self.watches = TapWatches(
             watches,
             warnings,

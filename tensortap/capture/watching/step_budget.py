@@ -31,9 +31,10 @@ class StepBudget:
     """Captures a watched step if the previous ones left enough time for it (`Tap(budget=…)`).
 
     The cost of a captured step is its time beyond the median of the latest plain steps, plus the writer's
-    processor time for it. The first captured step, in which tapped copies are made, and the first plain one,
-    which TensorFlow prepares, are not counted. All times are measured, so they are approximate, and two runs
-    of a program may capture different steps. The same times lead to the same choice.
+    processor time for it. So is that of the first one, in which functions are traced and tapped copies made:
+    later ones wait until it fits. The first plain step, which TensorFlow prepares, is not counted. All times
+    are measured, so they are approximate, and two runs of a program may capture different steps. The same
+    times lead to the same choice.
 
     After a step did not fit, all tensors may take half of the time. The other half is for steps of which only
     the tensors with a role are captured: they are fewer, so that more steps fit. The copies that these need
@@ -43,6 +44,8 @@ class StepBudget:
         share: of the time of all steps, between 0 and 1.
         report: called once, at the first watched step that is not captured in full for the budget, with the
             seconds of a plain step, those that capture adds to one, and whether `"roles"` is possible.
+        report_first: called once if steps are not captured because the first captured one took long, with
+            its seconds and those of a plain step.
         clock: seconds.
     """
 
@@ -50,11 +53,12 @@ class StepBudget:
         self,
         share: float,
         report: Callable[[float, float, bool], object],
+        report_first: Callable[[float, float], object] = lambda first, plain: None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.clock = clock
         self._share = share
-        self._report = report
+        self._report, self._report_first = report, report_first
         self._lock = threading.Lock()
         self._plain: deque[float] = deque(maxlen=_PLAIN_STEPS)
         self._total = 0.0  # seconds of all steps that are counted
@@ -62,7 +66,7 @@ class StepBudget:
         self._setup = 0.0  # seconds of the first captured step
         self._latest: _Spent | None = None  # the level of the step that the writer works for
         self._writer = 0.0  # seconds of the writer when a step ended last
-        self._has_run_plain = self._is_reported = False
+        self._has_run_plain = self._is_reported = self._is_first_reported = False
 
     def admits(self, *, roles: bool) -> Level:
         """What to capture of the next step, which is watched.
@@ -76,7 +80,12 @@ class StepBudget:
             if not self._plain:
                 return ""  # the time of a plain step must be known first
             if self._full.measured == 0:
-                return "all"
+                if self._fits(self._full, 0.0, self._share):
+                    return "all"
+                if not self._is_first_reported:
+                    self._is_first_reported = True
+                    self._report_first(self._setup, median(self._plain))
+                return ""
             expected = self._full.measured_seconds / self._full.measured
             halves = roles and self._is_reported
             if self._fits(self._full, expected, self._share / 2 if halves else self._share):
@@ -107,21 +116,22 @@ class StepBudget:
         """
         with self._lock:
             worked, self._writer = max(writer - self._writer, 0.0), writer
-            if level and self._full.captured == 0:
-                self._full.captured, self._setup = 1, seconds
-                return
             if not level and not self._has_run_plain:
                 self._has_run_plain = True
                 return
             self._total += seconds
-            extra = max(seconds - median(self._plain), 0.0) if self._plain and level else 0.0
+            extra = max(seconds - (median(self._plain) if self._plain else 0.0), 0.0) if level else 0.0
             if level:
+                if self._full.captured == 0:
+                    self._setup = seconds
                 self._latest = self._full if level == "all" else self._roles
                 self._latest.captured += 1
                 self._latest.measured = self._latest.captured - 1
             else:
+                if not self._plain:  # the first captured step took as long, besides
+                    self._full.seconds = max(self._full.seconds - seconds, 0.0)
                 self._plain.append(seconds)
-            if self._latest is not None:  # None: the writer worked for the first captured step
+            if self._latest is not None:
                 self._latest.seconds += extra + worked
                 if self._latest.measured:
                     self._latest.measured_seconds += extra + worked
