@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 from browser_page import TapPage
 from browser_site import Serve, Site
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 import tensortap
 
@@ -90,6 +90,22 @@ TYPE_AND_ENTER = """(field, text) => {
     field.dispatchEvent(new InputEvent('input', { bubbles: true }));
     field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
 }"""
+
+
+def test_letters_typed_while_the_palette_is_loaded_are_for_its_field(tap: TapPage, site: Site) -> None:
+    """GIVEN a page whose other code is still loading WHEN a word follows Ctrl+K THEN it runs no commands."""
+    held: list[Route] = []
+    code = re.compile(r"/assets/lazy_views-")
+    tap.page.route(code, lambda route: held.append(route))
+    tap.enter(site)
+    before = tap.page.url
+    tap.page.keyboard.press("Control+k")
+    tap.page.keyboard.type("goto")
+    tap.page.unroute(code)
+    for route in held:
+        route.continue_()
+    expect(tap.page.get_by_test_id("palette-field")).to_have_value("goto")
+    assert tap.page.url == before
 
 
 def test_enter_means_what_was_typed_and_not_what_was_found_before(tap: TapPage, field: Locator) -> None:

@@ -29,6 +29,47 @@ def test_opens_with_the_graph_and_forgets_the_token(tap: TapPage, site: Site) ->
     expect(run_row(tap.page, "digits-nan")).to_be_visible()
 
 
+def test_the_panel_of_the_run_is_closed_alone_and_returns(tap: TapPage, site: Site, relu: str) -> None:
+    """GIVEN a phone WHEN the run's panel is closed THEN the graph has its room, and nodes open theirs."""
+    tap.page.set_viewport_size({"width": 390, "height": 844})
+    tap.enter(site)
+    summary = tap.page.get_by_test_id("run-summary")
+    tap.page.get_by_label("Close the run panel").click()
+    expect(summary).to_have_count(0)
+    pane = tap.page.get_by_test_id("graph").bounding_box()
+    assert pane is not None and pane["y"] + pane["height"] > 840
+    tap.go_to(site, "digits", f"{relu}:0", 50)
+    tap.expect_inspected(relu)
+    tap.unselect()
+    expect(summary).to_have_count(0)
+    tap.page.get_by_label("Show the panel").click()
+    expect(summary).to_be_visible()
+
+
+def test_a_panel_closed_at_full_width_opens_again_with_the_next_node(
+    tap: TapPage, site: Site, relu: str
+) -> None:
+    tap.enter(site)
+    tap.go_to(site, "digits", f"{relu}:0", 50)
+    tap.page.get_by_label("Full width").click()
+    expect(tap.page.get_by_test_id("graph")).to_have_count(0)
+    tap.unselect()
+    tap.search(relu)
+    tap.expect_inspected(relu)
+    expect(tap.page.get_by_test_id("graph")).to_be_visible()
+
+
+def test_a_menu_in_the_panel_is_not_cut_by_it(tap: TapPage, site: Site, relu: str) -> None:
+    tap.enter(site)
+    tap.go_to(site, "digits", f"{relu}:0", 50)
+    tap.show_tab("value")
+    tap.page.get_by_test_id("value-export").click()
+    panel = tap.page.get_by_test_id("inspector").bounding_box()
+    menu = tap.page.get_by_test_id("inspector").locator(".popover").bounding_box()
+    assert panel is not None and menu is not None
+    assert panel["x"] <= menu["x"] and menu["x"] + menu["width"] <= panel["x"] + panel["width"]
+
+
 def test_click_on_the_canvas_leads_to_the_numbers(tap: TapPage, site: Site, relu: str) -> None:
     """GIVEN a node found by searching WHEN clicked on the canvas THEN histogram and values are the dump's."""
     tap.enter(site)

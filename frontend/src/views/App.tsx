@@ -3,8 +3,8 @@ import { isInTensorBoard } from '../lib/host_page';
 import { visible } from '../lib/text/visible_text';
 import { connectionError, readings } from '../state/live';
 import { chosenRun, view } from '../state/page/choices';
-import { panelOpen, panelWidth, theme } from '../state/page/preferences';
-import { helpOpen, paletteOpen, panelMaximised, problemsShown } from '../state/page/ui';
+import { panelWidth, theme } from '../state/page/preferences';
+import { helpOpen, paletteOpen, panelMaximised, panelShown, problemsShown } from '../state/page/ui';
 import { namesOfRuns, runEntry, runList, runName, runs, unopened } from '../state/runs';
 import { CodeBlock } from './kit/CopyButton';
 import { Message } from './kit/Message';
@@ -70,8 +70,8 @@ function Body() {
         </>
       )}
       {!panelMaximised.value && <MainView />}
-      {panelOpen.value && !panelMaximised.value && <PanelSplitter />}
-      {panelOpen.value && (
+      {panelShown.value && !panelMaximised.value && <PanelSplitter />}
+      {panelShown.value && (
         <div
           class="panel-frame"
           data-maximised={panelMaximised.value}

@@ -73,6 +73,8 @@ export const initialPanelWidth = (): number =>
   Math.round(Math.max(340, Math.min(0.4 * window.innerWidth, Math.max(460, 0.2 * window.innerWidth))));
 export const panelWidth = remembered('panelWidth', initialPanelWidth(), pixels(280, 2000));
 export const panelOpen = remembered('panelOpen', true, flag);
+/** Whether the panel is open while nothing is selected. */
+export const runPanelOpen = remembered('runPanelOpen', true, flag);
 export const problemsWidth = remembered('problemsWidth', 248, pixels(200, 600));
 export const problemsOpen = remembered<boolean | null>('problemsOpen', null, flag);
 export const histogramScale = remembered('histogramScale', 'symlog', oneOf(CHART_CHOICES.axis));

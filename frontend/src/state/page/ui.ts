@@ -3,8 +3,8 @@
 import { computed, signal } from '@preact/signals';
 import { severeCount } from '../problems/findings';
 import { problemCount } from '../problems/problems';
-import { chosenTensor, enlarged } from './choices';
-import { panelOpen, problemsOpen, recentChoices } from './preferences';
+import { chosenLayer, chosenScope, chosenTensor, enlarged } from './choices';
+import { panelOpen, problemsOpen, recentChoices, runPanelOpen } from './preferences';
 
 /** The list of keys. */
 export const helpOpen = signal(false);
@@ -35,9 +35,21 @@ export function toggleProblems(): void {
   problemsOpen.value = !problemsShown.value;
 }
 
+/** The panel of the run can be closed alone: that of a node opens when one is selected. */
+export const panelShown = computed(() => {
+  const selected = chosenTensor.value ?? chosenScope.value ?? chosenLayer.value;
+  return panelOpen.value && (runPanelOpen.value || selected !== null);
+});
+
 export function togglePanel(): void {
-  panelOpen.value = !panelOpen.value;
+  const open = !panelShown.value;
+  panelOpen.value = open;
+  if (open) runPanelOpen.value = true;
   maximisePanel(false);
+}
+
+export function closeRunPanel(): void {
+  runPanelOpen.value = false;
 }
 
 export function toggleLegend(): void {
@@ -47,7 +59,11 @@ export function toggleLegend(): void {
 /** Whether the command palette is open. */
 export const paletteOpen = signal(false);
 
+/** What was typed into the palette while its code was being loaded. */
+export const typedAhead = signal('');
+
 export function togglePalette(): void {
+  typedAhead.value = '';
   paletteOpen.value = !paletteOpen.value;
 }
 

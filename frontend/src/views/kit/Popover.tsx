@@ -23,7 +23,7 @@ export function Popover({ trigger, children, label, end, className }: PopoverPro
   // Before it is painted, so that an immediate key press finds the focus.
   useLayoutEffect(() => {
     if (!open) return;
-    if (panel.current && root.current) keepInWindow(panel.current, root.current);
+    if (panel.current && root.current) keepInView(panel.current, root.current);
     panel.current?.querySelector<HTMLElement>('input, button[data-selected="true"], button')?.focus();
     const outside = (event: PointerEvent) => {
       if (!root.current?.contains(event.target as Node)) setOpen(false);
@@ -60,19 +60,30 @@ export function Popover({ trigger, children, label, end, className }: PopoverPro
   );
 }
 
-/** Pixels between a panel and the edge of the window. */
+/** Pixels between a panel and the edge of what shows it. */
 const MARGIN = 8;
 
-/** Moves a panel that would exceed the window sideways, and above its button if there is more room. */
-function keepInWindow(panel: HTMLElement, anchor: HTMLElement): void {
+/** Moves a panel sideways that the window or a scrolling pane would cut, and above its button if there is more room in the window. */
+function keepInView(panel: HTMLElement, anchor: HTMLElement): void {
   const [box, button] = [panel.getBoundingClientRect(), anchor.getBoundingClientRect()];
-  const [width, height] = [window.innerWidth, window.innerHeight];
-  const across = Math.max(MARGIN - box.left, Math.min(0, width - MARGIN - box.right));
+  const [left, right] = shownWidth(anchor);
+  const across = Math.max(left + MARGIN - box.left, Math.min(0, right - MARGIN - box.right));
   if (across !== 0) panel.style.translate = `${across}px 0`;
-  const [below, above] = [height - MARGIN - box.top, button.top - 2 * MARGIN];
+  const [below, above] = [window.innerHeight - MARGIN - box.top, button.top - 2 * MARGIN];
   if (box.height <= below) return;
   panel.dataset.above = String(above > below);
   panel.style.maxHeight = `${Math.max(above, below)}px`;
+}
+
+/** The left and right edge of the window or, inside it, of the panes around an element that cut what exceeds them. */
+function shownWidth(element: HTMLElement): [number, number] {
+  let [left, right] = [0, window.innerWidth];
+  for (let pane = element.parentElement; pane !== null; pane = pane.parentElement) {
+    if (getComputedStyle(pane).overflowX === 'visible') continue;
+    const box = pane.getBoundingClientRect();
+    [left, right] = [Math.max(left, box.left), Math.min(right, box.right)];
+  }
+  return [left, right];
 }
 
 /** If a focused control is replaced, the replacement gets the focus; otherwise keys would act on the page. */

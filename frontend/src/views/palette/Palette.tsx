@@ -1,10 +1,10 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { keyName } from '../../lib/keyboard';
 import { LatestRequest } from '../../lib/scheduling';
 import { visible } from '../../lib/text/visible_text';
 import { fuzzyMatch, fuzzyTerms } from '../../model/search/fuzzy';
 import { linesWanted } from '../../state/graph/source';
-import { paletteOpen, rememberChoice } from '../../state/page/ui';
+import { paletteOpen, rememberChoice, typedAhead } from '../../state/page/ui';
 import { Icon } from '../kit/Icon';
 import { CutPath } from '../kit/LongName';
 import { idOf, sources } from './choice_sources';
@@ -18,7 +18,8 @@ const close = () => {
 export function Palette() {
   const dialog = useRef<HTMLDialogElement>(null);
   const then = useRef<(() => void) | undefined>(undefined);
-  useEffect(() => {
+  // Before it is painted: letters typed at once are for its field, not keys of the page.
+  useLayoutEffect(() => {
     linesWanted.value = true;
     const shown = dialog.current;
     shown?.showModal();
@@ -47,7 +48,7 @@ export function Palette() {
 }
 
 function Finder({ onDone }: { onDone: (run?: () => void) => void }) {
-  const [text, setText] = useState('');
+  const [text, setText] = useState(() => typedAhead.peek());
   const [active, setActive] = useState(0);
   const field = useRef<HTMLInputElement>(null);
   const { groups, of } = useFound(text, () => setActive(0));

@@ -8,7 +8,7 @@ import { captured, missingSlot, node, snapshot, visits } from '../../state/graph
 import { selectedScope } from '../../state/graph/scope';
 import { bookmarkedHere, toggleBookmark } from '../../state/page/bookmarks';
 import { chosenTensor, chosenVisit, panelTab, view } from '../../state/page/choices';
-import { maximisePanel, panelMaximised, togglePanel } from '../../state/page/ui';
+import { maximisePanel, panelMaximised } from '../../state/page/ui';
 import { computedPlace, forgetTensor } from '../../state/replay/replay';
 import { severalWorkers } from '../../state/runs';
 import { selected, selectedNode, selectTensor } from '../../state/selection';
@@ -73,6 +73,11 @@ export function NodePanel() {
   );
 }
 
+function close(): void {
+  maximisePanel(false); // the next node opens beside the view
+  selectTensor(null);
+}
+
 function PanelHeader({ name }: { name: string }) {
   const { scope, label } = splitScope(name);
   const detail = node.data.value?.name === name ? node.data.value : null;
@@ -117,7 +122,7 @@ function PanelHeader({ name }: { name: string }) {
           label={maximised ? 'Exit full width (E)' : 'Full width (E)'}
           onClick={() => maximisePanel(!maximised)}
         />
-        <IconButton small icon="close" label="Close (Esc)" onClick={() => (maximised ? togglePanel() : selectTensor(null))} />
+        <IconButton small icon="close" label="Close (Esc)" onClick={close} />
       </div>
     </header>
   );

@@ -2,13 +2,14 @@ import { counted, formatAgo, formatCount } from '../../lib/text/format';
 import type { WorkerEntry } from '../../model/wire/answers';
 import { writingState } from '../../model/wire/names';
 import { view } from '../../state/page/choices';
-import { problemsShown, toggleProblems } from '../../state/page/ui';
+import { closeRunPanel, problemsShown, toggleProblems } from '../../state/page/ui';
 import { batch, batchSteps, triggers, triggersHere } from '../../state/problems/events';
 import { severeCount } from '../../state/problems/findings';
 import { problemCount } from '../../state/problems/problems';
 import { recordedSteps } from '../../state/replay/replay';
 import { nothingCaptured, run, runEntry, runName, runPhase } from '../../state/runs';
 import { step } from '../../state/steps';
+import { IconButton } from '../kit/Button';
 import { Prose } from '../kit/Prose';
 import { Notices, ProblemList } from '../problems/ProblemList';
 import { Recorded } from '../shell/NothingCaptured';
@@ -28,7 +29,7 @@ export function RunSummary() {
   const steps = detail.steps.step;
   const none = runPhase.value === 'over' ? 'none' : 'none yet';
   const facts: [string, string][] = [
-    ['Started', new Date(entry.created * 1000).toLocaleString()],
+    ['exported from' in detail.info ? 'Exported' : 'Started', new Date(entry.created * 1000).toLocaleString()],
     ['Last snapshot', entry.last_time === null ? none : formatAgo(entry.last_time, Date.now() / 1000)],
     ['Steps', stepsText(steps) ?? none],
     ['Snapshots', formatCount(entry.snapshots)],
@@ -47,6 +48,7 @@ export function RunSummary() {
             <span class="truncate">{runName.value}</span>
           </h2>
         </div>
+        <IconButton small icon="close" label="Close the run panel" onClick={closeRunPanel} />
       </header>
       <div class="panel-body">
         <p class="panel-hint">

@@ -2,8 +2,8 @@ import type { ComponentType } from 'preact';
 import { VIEW_NAMES, type View } from '../../model/run/deep_link';
 import { graph, overlay } from '../../state/graph/graph';
 import { view } from '../../state/page/choices';
-import { modelPicture, panelOpen } from '../../state/page/preferences';
-import { problemsShown, togglePanel, toggleProblems } from '../../state/page/ui';
+import { modelPicture } from '../../state/page/preferences';
+import { panelShown, problemsShown, togglePanel, toggleProblems } from '../../state/page/ui';
 import { run, runDetail } from '../../state/runs';
 import { timeline } from '../../state/tensors/timeline';
 import { ChainSwitch, GraphView } from '../graph/RunGraph';
@@ -57,7 +57,7 @@ export function MainView() {
           {view.value === 'graph' && <ChainSwitch />}
           {(view.value === 'graph' || view.value === 'timeline') && <ColourControl />}
           {view.value === 'layers' && <CardColourControl />}
-          {!panelOpen.value && <IconButton small icon="panel" label="Show the node panel (\)" onClick={togglePanel} />}
+          {!panelShown.value && <IconButton small icon="panel" label="Show the panel (\)" onClick={togglePanel} />}
         </div>
       </div>
       {(opening || overlay.loading.value || graph.loading.value || timeline.loading.value) && (

@@ -3,7 +3,16 @@ import { pinHere } from '../../model/run/pins';
 import { toggleBookmark } from '../../state/page/bookmarks';
 import { chosenTensor, panelTab, view } from '../../state/page/choices';
 import { modelPicture, toggleTheme } from '../../state/page/preferences';
-import { helpOpen, maximisePanel, panelMaximised, togglePalette, togglePanel, toggleProblems } from '../../state/page/ui';
+import {
+  helpOpen,
+  maximisePanel,
+  paletteOpen,
+  panelMaximised,
+  togglePalette,
+  togglePanel,
+  toggleProblems,
+  typedAhead,
+} from '../../state/page/ui';
 import { selectTensor } from '../../state/selection';
 import { stepBy, toggleFollowing } from '../../state/steps';
 import { togglePin } from '../../state/tensors/pins';
@@ -127,6 +136,11 @@ export function onPageKey(event: KeyboardEvent): void {
     return;
   }
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
+  if (paletteOpen.value && event.key.length === 1) {
+    typedAhead.value += event.key;
+    event.preventDefault();
+    return;
+  }
   if (graphTakes(event)) {
     event.preventDefault();
     return;
