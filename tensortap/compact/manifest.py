@@ -126,7 +126,7 @@ class Manifest:
         """A sentence if the `run.json` beside it is another run's."""
         infos = [worker_info(name, mark.about) for name, mark in self.workers.items()]
         ids = {info.run_id for info in infos} - {""}
-        return [OTHER_RUN] if ids and not run.damage and run.id not in ids else []
+        return [OTHER_RUN] if ids and run.described and run.id not in ids else []
 
     @property
     def size(self) -> int:

@@ -255,7 +255,7 @@ class RunIndex:
     def _describe(self, reader: RunReader) -> None:
         """Reads `run.json`."""
         info = reader.info()
-        self.created, self.info, self.described = info.created.timestamp(), info.info, not info.damage
+        self.created, self.info, self.described = info.created.timestamp(), info.info, info.described
         self._info_damage = [info.damage.replace(str(self.path), self.name)] if info.damage else []
         self._info_denied = info.denied
         if self._compacted is not None:

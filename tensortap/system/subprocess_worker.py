@@ -389,7 +389,7 @@ def start_process(command: list[str], *, bound: bool = True, **options: Any) -> 
     """Start one of these commands, for as long as this process is there.
 
     When this process ends, by SIGKILL too, the other one is killed at once; on Windows it is not, and ends
-    only when it reads or writes the next time.
+    only when it reads or writes the next time. Ctrl-C reaches only this process, which then ends the other.
 
     Args:
         bound: False: it continues when this process has ended.
@@ -397,6 +397,8 @@ def start_process(command: list[str], *, bound: bool = True, **options: Any) -> 
 
     Raises OSError.
     """
+    if os.name == "posix":
+        options["process_group"] = 0  # a terminal's Ctrl-C goes to a group: its traceback would show
     if not bound or os.name != "posix":
         return subprocess.Popen(command, **options)
     pipe, own_end = os.pipe()

@@ -327,6 +327,20 @@ def test_check_reads_compacted_files(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["check", str(tmp_path)]) == 0
 
 
+def test_a_copy_of_the_compacted_files_alone_is_complete(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_worker(tmp_path / "whole", range(3))
+    compact(tmp_path / "whole/r")
+    copy = copied(tmp_path / "whole", tmp_path / "copy", "compact")
+    for command in ("ls", "check"):
+        assert main([command, str(copy)]) == 0
+        shown = capsys.readouterr()
+        assert "damage" not in shown.out + shown.err
+    (copy / "r/run.json").write_text("{")
+    assert main(["check", str(copy)]) == 1
+
+
 def test_a_time_that_is_put_back_hides_no_damage(tmp_path: Path) -> None:
     write_worker(tmp_path, range(3))
     compact(tmp_path / "r")

@@ -123,6 +123,12 @@ def test_a_request_is_cancelled_from_another_thread_or_before_it_began(pool: Chi
     assert say(pool)["pid"] != pid
 
 
+@pytest.mark.skipif(os.name != "posix", reason="there are no process groups")
+def test_ctrl_c_in_a_terminal_reaches_only_this_process(pool: ChildPool) -> None:
+    pid = say(pool)["pid"]
+    assert os.getpgid(pid) == pid != os.getpgrp()
+
+
 def test_cancelling_what_is_through_ends_nothing(pool: ChildPool) -> None:
     """Another request may have that worker by now."""
     cancellation = Cancellation()

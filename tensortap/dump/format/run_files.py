@@ -55,6 +55,11 @@ class RunInfo:
     denied: bool = False
     id: str = ""
 
+    @property
+    def described(self) -> bool:
+        """Whether `run.json` is there and could be read."""
+        return not self.damage and self.created > UNKNOWN_TIME
+
 
 def ensure_run(run_dir: Path, run: str, info: dict[str, Any]) -> None:
     """Makes the run's directory and `run.json`, unless another worker did.

@@ -155,7 +155,8 @@ def _damage_of_run_file(error: NotARunError) -> str:
 class RunReader:
     """Reads one run. Keeps no file open; every call reads the files again.
 
-    If `run.json` is damaged or missing, `info` reports it, and is built from the workers' files.
+    If `run.json` is damaged or missing, `info` reports it, and is built from the workers' files. A copy of
+    `compact/` alone is complete without it.
 
     Raises:
         NotARunError, FormatVersionError, RemoteReadError: from the constructor, as `read_run_info`. OSError:
@@ -170,7 +171,10 @@ class RunReader:
         except NotARunError as error:
             if not _holds_statistics(_folders(self.path)):
                 raise
-            self._info = self._info_from_workers(_damage_of_run_file(error), error)
+            damage = _damage_of_run_file(error)
+            if isinstance(error.__cause__, FileNotFoundError) and not self._worker_names():
+                damage = ""  # a copy of compact/ alone, as the docs describe it
+            self._info = self._info_from_workers(damage, error)
         else:
             found = (read_worker(self.path, name).run_id for name in self._worker_names())
             ids = filter(None, found)  # one is read, unless it is of another run
