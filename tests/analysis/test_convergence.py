@@ -44,6 +44,7 @@ def test_gradients_of_a_small_loss_do_not_vanish(tmp_path: Path) -> None:
         run = synthetic_run(tmp_path, (*TRAINING[:3], *last, GRADIENT), fed, name=name)
         hits = [hit for hit in findings_of("VanishingGradient", run) if hit.tensor == f"{GRADIENT.name}:0"]
         assert hits[0].severity == severity
+        assert ("Check the scale of the loss" in hits[0].help) == (name == "small")
 
 
 @pytest.mark.parametrize(("steps", "severity"), [(80, "medium"), (120, "high")])

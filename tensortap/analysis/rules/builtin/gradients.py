@@ -65,9 +65,9 @@ def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
         if hit.severity == "low":
             yield replace(hit, help=_OF_BIAS)
             continue
-        if falls(view, tensor.graph) and _last_size(view, tensor.graph) < limits["mean_abs"]:
-            yield replace(hit, severity="medium", help=_OF_SMALL_LOSS)
-            continue
+        if _last_size(view, tensor.graph) < limits["mean_abs"]:
+            severity: Severity | None = "medium" if falls(view, tensor.graph) else hit.severity
+            hit = replace(hit, severity=severity, help=_OF_SMALL_LOSS)
         yield _beside_earlier(view, hit, limits["mean_abs"])
     for first, last, steps, one, other in _ends(view, most_of_first=True):
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -125,8 +125,8 @@ _LOCAL = (
     "this branch."
 )
 _OF_SMALL_LOSS = (
-    "The last layer gets a gradient as small, and the loss falls: the gradients do not vanish on the way, "
-    "the loss itself is small. Scale it up: Adam's epsilon (1e-7) is not small beside such gradients."
+    "The last layer gets a gradient as small: it does not vanish on the way. Check the scale of the loss, "
+    "and the last activation. Beside such gradients Adam's epsilon (1e-7) is not small."
 )
 _CONVERGED = (
     "No fix is needed: the loss has fallen to less than a millionth of its largest value, and the "
