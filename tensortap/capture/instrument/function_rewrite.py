@@ -26,7 +26,7 @@ from .grappler_duplicates import DUPLICATE, Duplicates
 from .liveness import Liveness, Stages
 from .loop_iterations import IterationCounter, LoopStride
 from .loop_stride import LOOPS, can_divide, can_number, captured_outputs, divide
-from .summed_terms import SummedTerms
+from .summed_terms import SummingCalls
 from .tap_queues import Route, Tapped, TapQueue, TapSwitch, grouped
 
 # A stateless call may be merged with its twin or removed, together with its enqueue ops.
@@ -191,6 +191,7 @@ class _Rewriter:
             for node in function.definition.node_def
             for callee in callees(node)
         )
+        self._summing = SummingCalls(self._functions)
         self._leads_to_chosen = cache(self._find_chosen)
 
     def run(self) -> Rewritten:
@@ -234,7 +235,7 @@ class _Rewriter:
             if node.op in self._muted:
                 _mute(node, function)
         self._definitions.append(definition)
-        duplicates = Duplicates(function, definition, SummedTerms(function, site.summed))
+        duplicates = Duplicates(function, definition, self._summing.terms(function).for_callers(site.summed))
         self._result.only_for_taps |= needed.only_for_taps
         self._run_anyway |= needed.live.keys()
         self._copied.add(function.name)

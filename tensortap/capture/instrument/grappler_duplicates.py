@@ -19,7 +19,7 @@ from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction
 from tensortap.tfproto.function_calls import callees
 
-from .grappler_merges import ACTIVATIONS, CONTRACTIONS, ELEMENTWISE, VIEWS, Merges
+from .grappler_merges import ACTIVATIONS, CONTRACTIONS, ELEMENTWISE, Merges
 from .summed_terms import SummedTerms
 
 _ATTRIBUTE = "_tensortap_duplicate"  # keeps the optimizer from taking the duplicate for the original
@@ -83,15 +83,13 @@ class Duplicates:
     def disturbs_sum(self, reference: str) -> bool:
         """Whether a tap on a tensor may change the order of a sum, since that tensor cannot be duplicated.
 
-        `AddN` begins with the first term that nothing else holds. What a call returns is such a term. So is a
-        loop variable, although other nodes read it, too: they are done by then. A tap holds it, or its value
-        in the next iteration, longer; a duplicate of its readers may still read it.
+        `AddN` begins with the first term that nothing else holds. What a call returns or a function is given
+        is such a term. Other nodes read it, too, but are done by then; duplicates of them may not be.
         """
         waiting, seen = [reference], {reference}
         while waiting:
             tensor = waiting.pop()
-            source = self._uses.source_of(tensor, VIEWS)
-            if source in self._fixed_terms or source in self._summed_loop_variables:
+            if self._fixed_terms & self.terms.behind([tensor]):
                 return True
             node = self._merged_node(tensor)
             fresh = set() if node is None else {*node.input} - seen
@@ -102,7 +100,7 @@ class Duplicates:
     @cached_property
     def _fixed_terms(self) -> set[str]:
         """Terms of long sums that no duplicate computes again: results of calls, draws, arguments."""
-        terms = (self.terms.local | self.terms.returned) - self.terms.invariants
+        terms = (self.terms.local - self.terms.invariants) | self.terms.returned
         return {term for term in terms if not (self._is_held_anyway(term) or self._is_computed(term))}
 
     def _is_held_anyway(self, reference: str) -> bool:
@@ -115,26 +113,6 @@ class Duplicates:
         return not (
             node is None or node.op in _HELD_ANYWAY or _is_call(node) or internals.is_stateful(node.op)
         )
-
-    @cached_property
-    def _summed_loop_variables(self) -> set[str]:
-        """Arguments of a loop's body that are terms of a sum of three or more, with their next values."""
-        if self._function.role != "body":
-            return set()
-        definition = self._function.definition
-        returned = [definition.ret[output.name] for output in definition.signature.output_arg]
-        next_values = {
-            argument.name: self._uses.source_of(value, VIEWS)
-            for argument, value in zip(definition.signature.input_arg, returned, strict=False)
-        }
-        terms = {
-            self._uses.source_of(source, VIEWS)
-            for node in definition.node_def
-            if node.op == "AddN" and len(node.input) > 2
-            for source in node.input
-        }
-        found = {name for name, value in next_values.items() if name in terms and value != name}
-        return found | {next_values[name] for name in found}
 
     def _missing(self, node: internals.NodeDef) -> list[str]:
         """Inputs of a node that must be duplicated first."""
@@ -257,8 +235,8 @@ class Duplicates:
     def _is_term_of_long_sum(self, reference: str) -> bool:
         """Whether a sum of three or more terms may begin with this tensor, unless a tap holds it; or with one
         that is computed alike, of which the optimizer makes one."""
-        source = self._uses.source_of(reference, VIEWS)
-        return self._is_computed(source) and self._uses.number_of(source) in self._term_numbers
+        sources = filter(self._is_computed, self.terms.behind([reference]))
+        return any(self._uses.number_of(source) in self._term_numbers for source in sources)
 
     @cached_property
     def _term_numbers(self) -> set[tuple[object, ...]]:

@@ -20,7 +20,7 @@ from .liveness import live_nodes
 
 # The optimizer looks through these.
 ALIASES = frozenset({"Identity", "IdentityN", "Snapshot", "StopGradient", "PreventGradient"})
-_REDUCTIONS = frozenset({"All", "Any", "Max", "Mean", "Min", "Prod", "Sum"})  # through those of a scalar, too
+REDUCTIONS = frozenset({"All", "Any", "Max", "Mean", "Min", "Prod", "Sum"})  # through those of a scalar, too
 VIEWS = ALIASES | {"ExpandDims", "Reshape", "Squeeze"}  # they forward the memory of their first input
 
 # The optimizer computes these from static shapes; then they do not count as uses.
@@ -53,7 +53,7 @@ _PAIRS = (
     | {(part, "Mul") for part in _OF_PRODUCTS}
     | {("Mul", part) for part in ("Erf", "Erfc", "Tanh")}
 )
-_INVERSES = frozenset({"Inv", "Neg", "Reciprocal"})  # two of them are none
+INVERSES = frozenset({"Inv", "Neg", "Reciprocal"})  # two of them are none
 _RECTIFIERS = frozenset({"LeakyRelu", "Relu"})
 _LARGEST_LOOKED_AT = 64 << 10  # bytes of a constant
 
@@ -95,7 +95,7 @@ class Uses:
 
     @cached_property
     def _scalar_reductions(self) -> set[str]:
-        names = [name for name, node in self.nodes.items() if node.op in _REDUCTIONS]
+        names = [name for name, node in self.nodes.items() if node.op in REDUCTIONS]
         return {name for name in names if self._function.operations[name].inputs[0].shape.rank == 0}
 
     def users(self, reference: str) -> list[internals.NodeDef | None]:
@@ -194,10 +194,10 @@ class Merges:
         if self._uses.is_alias(node) or node.op in ("Cast", "Pow"):
             return True
         operands = [self._uses.source_of(operand) for operand in _operands(node)]
-        if len(operands) > 1 and (len(set(operands)) == 1 or any(map(self._is_special, operands))):
+        if len(operands) > 1 and (len(set(operands)) == 1 or any(map(self.is_special, operands))):
             return True
-        if node.op in _INVERSES:
-            return self._is_used_by(node, lambda user: user.op in _INVERSES or _adds_two(user))
+        if node.op in INVERSES:
+            return self._is_used_by(node, lambda user: user.op in INVERSES or _adds_two(user))
         return self._shares_factor(node)
 
     def _may_multiply(self, node: internals.NodeDef) -> bool:
@@ -272,7 +272,7 @@ class Merges:
         outputs = self._uses.used_outputs(node)
         return any(use is not None and fits(use) for each in outputs for use in self._uses.uses_of(each))
 
-    def _is_special(self, reference: str) -> bool:
+    def is_special(self, reference: str) -> bool:
         """Whether a tensor may be a known 0, 1 or -1, which replaces an operation."""
         if reference not in self._special:
             known = self._is_constant(reference)

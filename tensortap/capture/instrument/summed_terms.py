@@ -1,70 +1,222 @@
-"""Terms of long sums that the program passes from function to function: a tap must not hold them.
+"""Terms of long sums: a tap must not hold them.
 
 `AddN` sums three or more terms in an order that begins with the first term that nothing else holds
-(core/kernels/aggregate_ops.cc). What a loop, a branch or an inner function returns may be such a term in the
-caller: the gradient of a weight that is used inside and outside a loop.
+(core/kernels/aggregate_ops.cc). A term may come out of a chain of nodes that only pass memory on, or that the
+optimizer removes since they change nothing (a gradient is reduced along the axes of a broadcast, of which
+there may be none), and out of loops, branches and inner functions, or be summed in those.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction
+from tensortap.tfproto.function_calls import argument_inputs, callees
 
-from .grappler_merges import VIEWS, Merges, Uses
+from .grappler_merges import ELEMENTWISE, INVERSES, REDUCTIONS, VIEWS, Merges, Uses
+from .loop_stride import LOOPS
 
 _SUMS = frozenset({"Add", "AddN", "AddV2"})
 
+_NAMES = (
+    "Bitcast CheckNumerics CheckNumericsV2 DebugIdentityV2 EnsureShape Enter Exit NextIteration"
+    " PlaceholderWithDefault Slice Split SplitV StridedSlice Switch Unpack"
+)
+# They forward the memory of an input, or a part of it: of the first one but for `Split`.
+_PASSING = VIEWS | set(_NAMES.split())
+# The optimizer removes these where they change nothing; then they do not change the number of elements.
+_OF_FIRST = REDUCTIONS | {"BroadcastTo", "MirrorPad", "Pad", "PadV2", "ReverseV2", "Tile", "Transpose"}
+_OF_ANY = frozenset({"Cast", "ConcatV2", "Merge", "Pack"})
+
 
 class SummedTerms:
-    """The terms of long sums that one function has: the tensors behind views of them.
+    """The terms of long sums that one function has, with all tensors that may turn out to be one.
 
     Args:
+        calls: what the functions that it calls do with their arguments.
         summed: positions of its results (of a loop's condition: of its arguments) that its callers sum.
 
     Attributes:
         uses: of the tensors of the function.
     """
 
-    def __init__(self, function: TracedFunction, summed: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self, function: TracedFunction, calls: SummingCalls, summed: frozenset[int] = frozenset()
+    ) -> None:
         self.uses = Uses(function)
-        self._function, self._summed = function, summed
+        self._merges = Merges(self.uses)
+        self._function, self._calls, self._summed = function, calls, summed
+
+    def for_callers(self, summed: frozenset[int]) -> SummedTerms:
+        """The same function, called by others that sum these results."""
+        terms = SummedTerms(self._function, self._calls, summed)
+        vars(terms).update(uses=self.uses, _merges=self._merges, local=self.local)
+        return terms
+
+    @property
+    def is_body(self) -> bool:
+        """Whether the function is a loop's body."""
+        return self._function.role == "body"
 
     @cached_property
     def local(self) -> frozenset[str]:
-        """Those that the function sums itself."""
-        merges = Merges(self.uses)
-        sums = [self.uses.nodes[name] for name in self.uses.live if self.uses.nodes[name].op in _SUMS]
-        long = [node for node in sums if len(_data(node)) > 2 or merges.is_part_of_sum(node)]
-        return self._behind_views(source for node in long for source in _data(node))
+        """Those that the function and its callees sum."""
+        nodes = [self.uses.nodes[name] for name in self.uses.live]
+        sums = {node.name: node for node in nodes if node.op in _SUMS}
+        long = {
+            name for name, node in sums.items() if len(_data(node)) > 2 or self._merges.is_part_of_sum(node)
+        }
+        for name, node in sums.items():  # the optimizer joins sums of sums
+            joined = {reference.split(":")[0] for reference in self.behind(_data(node))} & sums.keys()
+            long |= {*joined, name} if joined else set()
+        terms = [source for name in long for source in _data(sums[name])]
+        for node in nodes:
+            terms += [_data(node)[at] for at in self._calls.summed_inputs(node)]
+        return self.behind(terms)
 
     @cached_property
     def returned(self) -> frozenset[str]:
         """Those that its callers sum."""
-        definition = self._function.definition
-        results = [definition.ret[result.name] for result in definition.signature.output_arg]
+        results = self._results
         if self._function.role == "cond":
             results = list(self._function.arguments)
-        return self._behind_views(results[number] for number in self._summed if number < len(results))
+        return self.behind(results[number] for number in self._summed if number < len(results))
 
     @cached_property
     def invariants(self) -> frozenset[str]:
         """Arguments of a loop's body that it does not change: the loop holds them anyway."""
-        if self._function.role != "body":
+        if not self.is_body:
             return frozenset()
-        signature, ret = self._function.definition.signature, self._function.definition.ret
-        pairs = zip(signature.input_arg, signature.output_arg, strict=False)
-        return frozenset(str(given.name) for given, result in pairs if ret[result.name] == given.name)
+        pairs = zip(self._function.arguments, self._results, strict=False)
+        return frozenset(given for given, result in pairs if self.uses.source_of(result) == given)
+
+    @cached_property
+    def summed_arguments(self) -> frozenset[int]:
+        """Positions of the arguments that the function and its callees sum."""
+        return self._positions(self.local - self.invariants)
+
+    def arguments_of(self, result: int) -> frozenset[int]:
+        """Positions of the arguments that a result may be."""
+        return self._positions(self.behind(self._results[result : result + 1]))
 
     def results(self, node: internals.NodeDef) -> frozenset[int]:
-        """Positions of the results of a call that are terms."""
+        """Positions of the results of a call that are terms, there or in the next iteration of a loop."""
         parts = [reference.split(":") for reference in self.local | self.returned]
-        return frozenset(int(part[2]) for part in parts if part[0] == node.name and len(part) == 3)
+        found = frozenset(int(part[2]) for part in parts if part[0] == node.name and len(part) == 3)
+        return self._calls.summed_variables(node, found) if node.op in LOOPS else found
 
-    def _behind_views(self, references: Iterable[str]) -> frozenset[str]:
-        return frozenset(self.uses.source_of(reference, VIEWS) for reference in references)
+    def behind(self, references: Iterable[str]) -> frozenset[str]:
+        """Tensors, with those whose memory they may have."""
+        waiting, seen = list(references), set[str]()
+        while waiting:
+            reference = waiting.pop()
+            if reference not in seen:
+                seen.add(reference)
+                waiting += self._sources(reference)
+        return frozenset(seen)
+
+    @property
+    def _results(self) -> list[str]:
+        definition = self._function.definition
+        return [definition.ret[result.name] for result in definition.signature.output_arg]
+
+    def _positions(self, references: frozenset[str]) -> frozenset[int]:
+        names = enumerate(self._function.arguments)
+        return frozenset(position for position, name in names if name in references)
+
+    def _sources(self, reference: str) -> list[str]:
+        """The inputs of a tensor's node that it may be."""
+        node = self.uses.node_of(reference)
+        if node is None:
+            return []
+        inputs, slot = _data(node), int(reference.split(":")[-1])
+        if any(callees(node)):
+            return [inputs[at] for at in self._calls.passed_inputs(node, slot)]
+        if node.op == "IdentityN":
+            return [inputs[slot]]
+        if node.op in _PASSING or self.uses.is_alias(node):
+            return [inputs[1 if node.op == "Split" else 0]]
+        return [inputs[at] for at in self._remaining(node, inputs) if self._keeps_size(node, at)]
+
+    def _remaining(self, node: internals.NodeDef, inputs: list[str]) -> list[int]:
+        """Positions of the inputs of which one remains if the optimizer removes a node."""
+        if node.op in _OF_FIRST or node.op in INVERSES:  # two inverses are none
+            return [0]
+        if node.op in _OF_ANY:
+            return [*range(len(inputs))]
+        if node.op in ("Select", "SelectV2"):
+            return [1, 2] if self._merges.is_special(inputs[0]) else []
+        if node.op in ELEMENTWISE and len(inputs) == 2:
+            return [at for at in (0, 1) if self._merges.is_special(inputs[1 - at])]
+        if node.op == "AddN":  # of zeros
+            special = [*map(self._merges.is_special, inputs)]
+            return [at for at in range(len(inputs)) if all(special[:at] + special[at + 1 :])]
+        return []
+
+    def _keeps_size(self, node: internals.NodeDef, at: int) -> bool:
+        """Whether the first output may have as many elements as an input, and has its dtype."""
+        operation = self._function.operations.get(node.name)
+        if operation is None:
+            return True
+        given, result = operation.inputs[at], operation.outputs[0]
+        sizes = {given.shape.num_elements(), result.shape.num_elements()} - {None}
+        return given.dtype == result.dtype and len(sizes) < 2
+
+
+class SummingCalls:
+    """What the calls in a root's functions do with their inputs: which are terms of long sums, and which are
+    results. Inputs are given by their positions among those of the calling node."""
+
+    def __init__(self, functions: Mapping[str, TracedFunction]) -> None:
+        self._functions = functions
+        self._terms: dict[str, SummedTerms] = {}
+
+    def terms(self, function: TracedFunction) -> SummedTerms:
+        """Those of a function by itself."""
+        if function.name not in self._terms:
+            self._terms[function.name] = SummedTerms(function, self)
+        return self._terms[function.name]
+
+    def summed_inputs(self, node: internals.NodeDef) -> frozenset[int]:
+        """The inputs that callees sum."""
+        if node.op in LOOPS:
+            return self.summed_variables(node, frozenset())
+        found = frozenset[int]().union(*(terms.summed_arguments for terms in self._called(node)))
+        return frozenset(at + self._first(node) for at in found)
+
+    def summed_variables(self, node: internals.NodeDef, results: frozenset[int]) -> frozenset[int]:
+        """The variables of a loop that it sums itself, or that may become one of these `results`."""
+        summed = (terms.summed_arguments for terms in self._called(node))
+        return self._circulating(node, results.union(*summed))
+
+    def passed_inputs(self, node: internals.NodeDef, result: int) -> frozenset[int]:
+        """The inputs that a result may be."""
+        if node.op in LOOPS:
+            return self._circulating(node, frozenset({result}))
+        found = frozenset[int]().union(*(terms.arguments_of(result) for terms in self._called(node)))
+        return frozenset(at + self._first(node) for at in found)
+
+    def _circulating(self, loop: internals.NodeDef, variables: frozenset[int]) -> frozenset[int]:
+        """Variables of a loop, with those that may become one of them in a later iteration."""
+        body = [terms for terms in self._called(loop) if terms.is_body]
+        waiting, seen = list(variables), set[int]()
+        while waiting:
+            variable = waiting.pop()
+            if variable not in seen:
+                seen.add(variable)
+                waiting += [at for terms in body for at in terms.arguments_of(variable)]
+        return frozenset(seen)
+
+    def _called(self, node: internals.NodeDef) -> list[SummedTerms]:
+        names = [callee.function for callee in callees(node)]
+        return [self.terms(self._functions[name]) for name in names if name in self._functions]
+
+    def _first(self, node: internals.NodeDef) -> int:
+        """The position of the input that becomes the first argument."""
+        inputs = _data(node)
+        return len(inputs) - len(argument_inputs(node.op, inputs))
 
 
 def _data(node: internals.NodeDef) -> list[str]:
