@@ -12,10 +12,12 @@ from .capturing import Capture, Program, Results, each_step, floats
 ROWS = 48
 
 
-def _trained(capture: Capture, weights: Sequence[Any], forward: Callable[[Any], Any]) -> Results:
-    """Gradient descent of a loss."""
+def _trained(
+    capture: Capture, weights: Sequence[Any], forward: Callable[[Any], Any], rows: int | None = 8
+) -> Results:
+    """Gradient descent of a loss; `rows` of a batch, None if they are not known when it is traced."""
 
-    @tf.function
+    @tf.function(input_signature=[tf.TensorSpec([rows, 4])])
     def train(x: Any) -> Any:
         with tf.GradientTape() as tape:
             loss = forward(x)
@@ -72,4 +74,44 @@ def draws_in_sums(capture: Capture) -> Results:
     return _trained(capture, [weight, last], forward)
 
 
-PROGRAMS: list[Program] = [weight_shared_by_loops, weight_shared_after_noise, draws_in_sums]
+def arguments_in_sums(capture: Capture) -> Results:
+    """An inner function and a loop sum what they are given; the loop's variables change places."""
+    weight, last = tf.Variable(floats(4, 4)), tf.Variable(floats(4, 4, seed=3))
+
+    @tf.function
+    def join(x: Any, y: Any) -> Any:
+        return x + y + tf.sin(x @ last)
+
+    def advance(i: Any, x: Any, y: Any, z: Any) -> Any:
+        return i + 1, tf.add_n([x @ weight, y, tf.tanh(x)]), z, tf.tanh(x @ last)
+
+    def forward(x: Any) -> Any:
+        x = join(x @ weight, tf.cos(x @ last))
+        start = [0, x @ weight, tf.sin(x @ last), tf.cos(x)]
+        return tf.reduce_mean(tf.sin(tf.while_loop(lambda i, *_: i < 4, advance, start)[1]))
+
+    return _trained(capture, [weight, last], forward)
+
+
+def residuals_of_normalized(capture: Capture) -> Results:
+    """Gradients that are summed along the axes of a broadcast, of which the optimizer finds none."""
+    weight, last = tf.Variable(floats(4, 4)), tf.Variable(floats(4, 4, seed=3))
+
+    def normalized(x: Any) -> Any:
+        mean = tf.reduce_mean(x, axis=-1, keepdims=True)
+        variance = tf.reduce_mean(tf.math.squared_difference(x, tf.stop_gradient(mean)), -1, keepdims=True)
+        return x * tf.math.rsqrt(variance + 1e-3) - mean
+
+    def forward(x: Any) -> Any:
+        for each in (weight, last, weight, last):
+            x = x @ each
+            x += tf.nn.gelu(normalized(x) @ last) + normalized(x) @ weight
+        return tf.reduce_mean(tf.sin(x))
+
+    return _trained(capture, [weight, last], forward, rows=None)
+
+
+PROGRAMS: list[Program] = [
+    *(weight_shared_by_loops, weight_shared_after_noise, draws_in_sums),
+    *(arguments_in_sums, residuals_of_normalized),
+]
