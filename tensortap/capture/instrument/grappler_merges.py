@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -217,6 +218,11 @@ class Merges:
             return bool(set.intersection(*factors))
         return False
 
+    def adds_nothing(self, node: internals.NodeDef) -> bool:
+        """Whether a sum is none, as with the mean of standard normal noise."""
+        values = [self._value(self._uses.source_of(operand)) for operand in _operands(node)]
+        return node.op in _ADDS and any(value is not None and not value.any() for value in values)
+
     def is_part_of_sum(self, node: internals.NodeDef) -> bool:
         """Whether a sum is joined with others to one of at least three terms: its order may change then.
 
@@ -225,11 +231,14 @@ class Merges:
         terms = [self._uses.source_of(operand) for operand in _operands(node)]
         if len({self._uses.number_of(term) for term in terms}) < len(terms):
             return True
-        if any(term is not None and term.op in _ADDS for term in map(self._uses.node_of, terms)):
+        if any(term is not None and self._adds(term) for term in map(self._uses.node_of, terms)):
             return True
         return self._is_used_by(
-            node, lambda user: user.op in _ADDS or (user.op in ELEMENTWISE and self._changes(user))
+            node, lambda user: self._adds(user) or (user.op in ELEMENTWISE and self._changes(user))
         )
+
+    def _adds(self, node: internals.NodeDef) -> bool:
+        return node.op in _ADDS and not self.adds_nothing(node)
 
     def _follows_kernel(self, node: internals.NodeDef) -> bool:
         """Whether a node becomes a part of the kernel of a contraction or normalization before it."""
@@ -311,10 +320,19 @@ class Merges:
 
     def _may_hold(self, reference: str, numbers: tuple[int, ...]) -> bool:
         """Whether one of these may be among the elements of a constant."""
+        value = self._value(reference)
+        return value is None or bool(np.isin(value, numbers).any())
+
+    def _value(self, reference: str) -> Any:
+        """A small constant, or the difference of two (the width of a uniform distribution); else None."""
         node = self._uses.node_of(reference)
+        if node is not None and node.op == "Sub":
+            values = [self._value(self._uses.source_of(operand)) for operand in _operands(node)]
+            if all(value is not None and value.ndim == 0 for value in values):
+                return values[0] - values[1]
         if node is None or node.op != "Const" or node.ByteSize() > _LARGEST_LOOKED_AT:
-            return True
-        return bool(np.isin(tf.make_ndarray(node.attr["value"].tensor), numbers).any())
+            return None
+        return tf.make_ndarray(node.attr["value"].tensor)
 
 
 def _adds_two(node: internals.NodeDef) -> bool:

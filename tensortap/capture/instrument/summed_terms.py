@@ -64,7 +64,8 @@ class SummedTerms:
     def local(self) -> frozenset[str]:
         """Those that the function and its callees sum."""
         nodes = [self.uses.nodes[name] for name in self.uses.live]
-        sums = {node.name: node for node in nodes if node.op in _SUMS}
+        adding = (node for node in nodes if node.op in _SUMS and not self._merges.adds_nothing(node))
+        sums = {node.name: node for node in adding}
         long = {
             name for name, node in sums.items() if len(_data(node)) > 2 or self._merges.is_part_of_sum(node)
         }
