@@ -436,7 +436,7 @@ class RunIndex:
         denied = [] if self._shelf is None else self._shelf.denied
         compacted = [] if self._compacted is None else self._compacted.damage
         lost = list(self._lost.values()) if self._lost_at == self.catalog.prunings else []
-        found = self._info_damage + self._missing_workers + compacted + workers + denied
+        found = self._info_damage + denied + compacted + self._missing_workers + workers
         return found + graphs + self.events.damage + lost + self._recordings.damage
 
     def recordings(self) -> list[tuple[RecordingPlace, RecordingNote]]:

@@ -76,7 +76,7 @@ def test_a_compacted_copy_reads_only_tensors_that_differ(
         "ReplicaDrift", job(tmp_path, 8, {"w": one_leaves, "b": equal, "x": own}, (*TRAINING, bias))
     )
     compact(tmp_path / "job")
-    for folder in tmp_path.glob("job/*-*"):
+    for folder in tmp_path.glob("job/*-*/"):
         shutil.rmtree(folder)
     log = LogIndex(tmp_path)
     log.refresh()
@@ -103,7 +103,7 @@ def test_a_drift_is_published_before_the_rows_are_read(
     monkeypatch.setattr(compactor, "PART_BYTES", 20_000)
     monkeypatch.setattr(parts, "_ROW_GROUP", 40)
     assert compact(tmp_path / "job").parts > 3
-    for folder in tmp_path.glob("job/*-*"):
+    for folder in tmp_path.glob("job/*-*/"):
         shutil.rmtree(folder)
     run = open_run(tmp_path / "job", "job", "job")
     run.poll()

@@ -397,7 +397,7 @@ class _Rewriter:
         inside: _Site,
     ) -> list[tuple[Tapped, str]]:
         function = self._functions[callee.function]
-        used = None if callee.role == "cond" else used  # it returns whether the loop goes on
+        used = None if callee.role == "cond" else used  # it returns whether the loop continues
         needed = Liveness(function, self._functions, used, unused)
         name, outputs = self._copy(function, needed, inside)
         callee.reference.name = name
