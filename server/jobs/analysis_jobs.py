@@ -45,7 +45,7 @@ def limit_memory(app: Flask, memory: int) -> None:
 
 
 def close_analyses(app: Flask) -> None:
-    """Ends the running analyses of `app`, and idle workers: this process may continue, as a notebook's does."""
+    """Ends the running analyses of `app`, and idle workers: this process may continue, as in a notebook."""
     app.extensions[_KEY].queue.close()
     _WORKERS.close()
 
