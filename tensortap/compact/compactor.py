@@ -110,7 +110,13 @@ def compact_run(
             hint = "'tensortap check --repair' writes a repaired copy; compact the copy."
             raise DamagedError(sentence, hint)
         found = _scan(run_dir, engine, [info.worker for info in reader.workers()], known, advance)
-        manifest, written = _write(run_dir, engine, known, found, advance)
+        name = uuid.uuid4().hex[:8]
+        try:
+            manifest, written = _write(run_dir, engine, known, found, name, advance)
+        except BaseException:  # Ctrl-C, too; the disk may be full
+            for path in (run_dir / FOLDER).glob(f"*-{name}.*"):
+                path.unlink(missing_ok=True)
+            raise
         if manifest != known or why:
             publish_manifest(run_dir, manifest)
         remove_unnamed(run_dir, manifest)
@@ -188,9 +194,14 @@ def _scan(
 
 
 def _write(
-    run_dir: Path, engine: Engine, known: Manifest, found: dict[str, dict[str, Any]], advance: Advance
+    run_dir: Path,
+    engine: Engine,
+    known: Manifest,
+    found: dict[str, dict[str, Any]],
+    name: str,
+    advance: Advance,
 ) -> tuple[Manifest, int]:
-    """The new manifest, and the number of written parts."""
+    """The new manifest, and the number of written parts. `name`: the ending of their files."""
     workers = {}
     steps: dict[int, int] = {}
     ranges: list[_Range] = []
@@ -205,7 +216,6 @@ def _write(
             steps[int(step)] = steps.get(int(step), 0) + size
         ranges += [_Range(first, last, worker, *rest) for first, last, *rest in each["ranges"]]
     planned, kept = _plan(run_dir, known.parts, steps, ranges)
-    name = uuid.uuid4().hex[:8]
     if not planned:
         manifest = replace(known, workers=workers)
         if known.parts and known.tables is None:

@@ -224,6 +224,8 @@ def write_table(run_dir: Path, stem: str, table: pa.Table) -> CompactFile:
         size = temporary.stat().st_size
         file = CompactFile(path.name, size, crc32c_of_file(temporary, size), *footer)
         temporary.replace(path)
+    except OSError as error:  # of a write: it names no file
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
         temporary.unlink(missing_ok=True)
     return file

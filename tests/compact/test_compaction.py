@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -30,7 +32,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensortap.__main__ import main
-from tensortap.compact import compactor
+from tensortap.compact import compactor, parts
 from tensortap.compact.manifest import check_compacted
 from tensortap.compact.queries import query_run
 from tensortap.core.errors import DamagedError, FormatVersionError, LimitError
@@ -241,15 +243,19 @@ def test_rollups_of_huge_and_of_no_numbers(tmp_path: Path) -> None:
 def test_other_programs_read_the_files(tmp_path: Path) -> None:
     write_worker(tmp_path, range(5))
     compact(tmp_path / "r")
-    pattern = str(tmp_path / "r/compact/rows-*.parquet")
+    replaced = files_of(tmp_path / "r", "rows")
+    compact(tmp_path / "r", rebuild=True)
+    assert all(path.exists() for path in replaced)  # so that a pattern would match rows twice
+    listed = manifest_of(tmp_path / "r")["parts"]
+    rows = [str(tmp_path / "r/compact" / part["rows"]["file"]) for part in listed]
     with duckdb.connect() as connection:
         found = connection.execute(
-            f"SELECT step, count(*), max(abs_max) FROM read_parquet('{pattern}') GROUP BY step ORDER BY step"
+            f"SELECT step, count(*), max(abs_max) FROM read_parquet({rows}) GROUP BY step ORDER BY step"
         ).fetchall()
-    frame = polars.scan_parquet(pattern).group_by("step").agg(polars.len(), polars.max("size")).sort("step")
+    frame = polars.scan_parquet(rows).group_by("step").agg(polars.len(), polars.max("size")).sort("step")
     lists = polars.read_parquet(str(tmp_path / "r/compact/histograms-*.parquet"))
-    files = files_of(tmp_path / "r", "rows")
-    pandas_frame = pandas.concat([pandas.read_parquet(path) for path in files])
+    pandas_frame = pandas.concat([pandas.read_parquet(path) for path in rows])
+    assert sum(count for _, count, _ in found) == compact(tmp_path / "r").snapshots
     assert [step for step, *_ in found] == frame.collect()["step"].to_list() == list(range(5))
     assert pandas_frame["step"].value_counts().sort_index().tolist() == [count for _, count, _ in found]
     assert lists["bucket_count"].list.sum().sum() > 0
@@ -435,6 +441,25 @@ def test_a_removed_commit_is_reported_wherever_statistics_are_read(
             shutil.rmtree(folder)
     assert main(query) == 0
     assert sentence in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_full_disk_is_reported_with_the_file_and_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_worker(tmp_path, range(2))
+    write, tables = parts.write_groups, iter(range(9))
+
+    def fill(path: Path, *rest: Any) -> tuple[int, int]:
+        if next(tables) > 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, *rest)
+
+    monkeypatch.setattr(parts, "write_groups", fill)
+    assert main(["compact", "--processes", "1", str(tmp_path / "r")]) == 1
+    error = capsys.readouterr().err
+    assert os.strerror(errno.ENOSPC) in error
+    assert f"{tmp_path / 'r/compact'}{os.sep}" in error
+    assert [path.name for path in (tmp_path / "r/compact").iterdir()] == ["lock"]
 
 
 def test_two_at_once(tmp_path: Path) -> None:
