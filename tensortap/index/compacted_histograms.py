@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -60,7 +61,8 @@ class CompactedHistograms:
 
         if is_remote(self._run_dir):  # the parts at the same time: each waits for the network
             with ThreadPoolExecutor(_AT_ONCE) as pool:
-                pieces = list(pool.map(read, *zip(*wanted, strict=True)))
+                contexts = [copy_context() for _ in wanted]  # with the time limit of this thread
+                pieces = list(pool.map(lambda context, each: context.run(read, *each), contexts, wanted))
         else:
             pieces = [read(part, at) for part, at in wanted]
         for (_, at), piece in zip(wanted, pieces, strict=True):

@@ -21,9 +21,10 @@ from tensortap.__main__ import main
 from tensortap.compact import compactor
 from tensortap.compact.manifest import FOOTER
 from tensortap.compact.queries import query_run
-from tensortap.core.errors import DamagedError, ValueNotKeptError
+from tensortap.core.deadline import time_limit
+from tensortap.core.errors import DamagedError, LimitError, ValueNotKeptError
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index import compacted_run
+from tensortap.index import compacted_histograms, compacted_run
 from tensortap.index.catalog.catalog import Catalog
 from tensortap.index.catalog.commit_cache import read_histograms
 from tensortap.index.engine_reading import EngineReading
@@ -213,6 +214,17 @@ def test_parts_of_an_earlier_version(whole: Path, copy: Path) -> None:
     assert content(run) == content(opened(whole)[1])
     assert compact(whole / "r").rebuilt == "an earlier version compacted it"
     assert "tensors" in manifest_of(whole / "r")["parts"][0]
+
+
+def test_histograms_of_several_parts_of_a_bucket_end_at_the_time_limit(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, run = opened(copy)
+    monkeypatch.setattr(compacted_histograms, "is_remote", lambda path: True)
+    rows = np.arange(run.catalog.rows)
+    with time_limit(0.0), pytest.raises(LimitError, match="more than 0 s"):
+        read_histograms(run.catalog, run.commits, rows)
+    assert len(read_histograms(run.catalog, run.commits, rows)) == len(rows)
 
 
 def test_a_copy_that_is_made_again_while_it_is_open(whole: Path, copy: Path) -> None:
