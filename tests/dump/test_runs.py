@@ -13,6 +13,7 @@ import pytest
 from tensortap.__main__ import main
 from tensortap.core.errors import FormatVersionError, InvalidNameError, NotARunError
 from tensortap.core.names import new_worker_name
+from tensortap.dump.read import runs
 from tensortap.dump.read.runs import RunReader, find_runs
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
@@ -240,3 +241,17 @@ def test_nobody_writes_into_a_run_whose_description_is_damaged(tmp_path: Path) -
     written(tmp_path).write_bytes(b"")
     with pytest.raises(NotARunError, match="is empty"):
         DumpWriter(tmp_path, "r")
+
+
+def test_a_worker_that_starts_while_its_run_is_listed_is_not_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("a", 1.0, step=0)
+    reader, scan = RunReader(tmp_path / "r"), runs.scan
+    monkeypatch.setattr(
+        runs, "scan", lambda folder: [entry for entry in scan(folder) if entry.name != writer.worker]
+    )
+    assert reader.missing_workers() == []
+    (tmp_path / "r" / writer.worker).rename(tmp_path / "moved")
+    assert [sentence.partition(":")[0] for sentence in reader.missing_workers()] == [writer.worker]

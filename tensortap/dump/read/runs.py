@@ -14,7 +14,7 @@ import pyarrow as pa
 from tensortap.core.errors import DamagedError, DeniedError, NotARunError
 from tensortap.core.names import GRAPHS, MAX_RUN_DEPTH, is_inside_run, is_worker_name
 from tensortap.core.records import Graph
-from tensortap.storage.filesystem import prefetch, scan, stat_path
+from tensortap.storage.filesystem import is_folder, prefetch, scan, stat_path
 from tensortap.storage.links import trust
 from tensortap.storage.uri import is_remote
 
@@ -221,7 +221,7 @@ class RunReader:
         return [
             f"{name}: its folder is missing. Copy it again, or remove {name + STARTED}, too."
             for name in marked
-            if name not in names and is_worker_name(name)
+            if name not in names and is_worker_name(name) and not is_folder(self.path / name)
         ]
 
     def _worker_names(self) -> list[str]:
