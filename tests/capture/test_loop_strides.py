@@ -12,10 +12,12 @@ import tensorflow as tf
 from dumped import Dumped
 
 from tensortap.analysis.nonfinite.nan_report import nan_report
+from tensortap.capture.instrument import liveness
 from tensortap.capture.instrument.loop_iterations import LoopStride
 from tensortap.capture.tap import Tap
 from tensortap.capture.watching.watch import Watch
 from tensortap.index.logdir_index import LogIndex
+from tensortap.tf.function_library import closure
 
 WATCHED = (0, 2, 4)
 
@@ -204,3 +206,20 @@ def test_the_runs_of_a_stride(length: int, budget: int) -> None:
     assert len(runs) <= budget or interval == 1
     assert stride.iteration(len(runs)) >= length
     stride.destroy()
+
+
+def test_a_loop_with_many_variables_is_looked_into_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    @tf.function
+    def sums(x: Any) -> Any:
+        return tf.while_loop(lambda *x: x[0] < 9.0, lambda *x: [each + 1.0 for each in x], [x] * 30)
+
+    root = sums.get_concrete_function(tf.TensorSpec([])).name.decode()
+    functions, found = closure(root), list[set[int]]()
+    original = liveness._needed_variables
+    monkeypatch.setattr(
+        liveness, "_needed_variables", lambda *args: found.append(original(*args)) or found[-1]
+    )
+    live = liveness.live_nodes(functions[root].definition, functions[root].definition.ret.values(), functions)
+    assert found == [set(range(len(found[0])))]
+    assert len(found[0]) >= 30
+    assert live.keys() >= {node.name for node in functions[root].definition.node_def if "while" in node.name}

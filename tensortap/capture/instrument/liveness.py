@@ -89,7 +89,13 @@ def live_nodes(
     waiting += [node.name for node in definition.node_def if internals.is_stateful(node.op)]
     live: dict[str, None] = {}
     read: dict[str, set[int]] = {}  # outputs of loops
-    while waiting:
+    loops: dict[str, None] = {}  # of which more is read; last, as they are looked into for all their readers
+    while waiting or loops:
+        if not waiting:
+            loop = nodes[loops.popitem()[0]]
+            waiting += (loop.input[index] for index in _needed_variables(loop, read[loop.name], functions))
+            waiting += (each for each in loop.input if each.startswith("^"))
+            continue
         source = waiting.pop()
         name, _, output = source.removeprefix("^").partition(":")
         if name not in nodes:
@@ -103,8 +109,7 @@ def live_nodes(
         outputs = {int(output.rpartition(":")[2])} if output else range(len(node.attr["T"].list.type))
         if not read.setdefault(name, set()).issuperset(outputs):
             read[name].update(outputs)
-            waiting += (node.input[index] for index in _needed_variables(node, read[name], functions))
-            waiting += (each for each in node.input if each.startswith("^"))
+            loops[name] = None
     return live
 
 
