@@ -248,10 +248,9 @@ def test_a_worker_that_starts_while_its_run_is_listed_is_not_missing(
 ) -> None:
     with DumpWriter(tmp_path, "r") as writer:
         writer.log("a", 1.0, step=0)
+        name = writer.worker
     reader, scan = RunReader(tmp_path / "r"), runs.scan
-    monkeypatch.setattr(
-        runs, "scan", lambda folder: [entry for entry in scan(folder) if entry.name != writer.worker]
-    )
+    monkeypatch.setattr(runs, "scan", lambda folder: [entry for entry in scan(folder) if entry.name != name])
     assert reader.missing_workers() == []
-    (tmp_path / "r" / writer.worker).rename(tmp_path / "moved")
-    assert [sentence.partition(":")[0] for sentence in reader.missing_workers()] == [writer.worker]
+    (tmp_path / "r" / name).rename(tmp_path / "moved")
+    assert [sentence.partition(":")[0] for sentence in reader.missing_workers()] == [name]
