@@ -65,6 +65,12 @@ def only_run(path: Path, options: argparse.Namespace | None = None) -> RunIndex:
     return runs[0]
 
 
+def worker_id(run: RunIndex, named: str | None) -> str | None:
+    """The id of a worker that a command names by its id, or by its rank: that of this rank started last."""
+    ids = {str(worker.rank): worker.id for worker in sorted(run.workers, key=lambda each: each.started)}
+    return named if named is None else ids.get(named, named)
+
+
 def report_damage(*runs: RunIndex) -> None:
     """Reports unreadable data of these runs on stderr, so that an incomplete answer is recognizable. Call it
     after the answer has read all it needs, because graphs are read on demand."""

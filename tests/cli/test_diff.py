@@ -98,6 +98,16 @@ def test_two_steps_of_one_run(run: Run, two: Path) -> None:
     assert run("diff", two / "b", "--step", "0", "--step-b", "1")[0] == 1
 
 
+def test_two_workers_by_rank(run: Run, tmp_path: Path) -> None:
+    for rank in range(3):
+        with DumpWriter(tmp_path, run="r", rank=rank) as writer:
+            writer.log("w:0", np.ones(3, np.float32) * (rank == 2), step=0, keep="value")
+    assert run("diff", tmp_path / "r", "--worker", "0", "--worker-b", "1")[0] == 0
+    assert run("diff", tmp_path / "r", "--worker", "0", "--worker-b", "2")[0] == 1
+    assert "has no worker '3'" in run("diff", tmp_path / "r", "--worker", "0", "--worker-b", "3")[2]
+    assert "1.0" in run("show", tmp_path / "r", "w:0", "--worker", "2")[1]
+
+
 def test_what_makes_no_sense(run: Run, two: Path) -> None:
     assert "has no worker 'nope'" in run("diff", two / "a", "--worker", "nope")[2]
     assert "no snapshot at step 7" in run("diff", two / "a", two / "b", "--step", "7")[2]

@@ -20,6 +20,7 @@ from ..select_run import (
     only_run,
     print_graph_hint,
     report_damage,
+    worker_id,
 )
 from ..views.snapshots import add_filters, has_filters, print_snapshots
 from ..views.tensor import TensorView, parse_highlight, snapshot_shape_text
@@ -61,7 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=natural,
         help="loop iteration within the step (default: 0; without TENSOR: all)",
     )
-    parser.add_argument("--worker", help="worker (default: the latest; without TENSOR: all)")
+    parser.add_argument(
+        "--worker", metavar="ID|RANK", help="worker (default: the latest; without TENSOR: all)"
+    )
     parser.add_argument("--graph", help="graph, if several have the tensor; '-' for tensors without a graph")
     parser.add_argument("--selection", help="slice of TENSOR to print, e.g. 0,:,10:20")
     parser.add_argument(
@@ -121,7 +124,7 @@ def _answer(found: RunIndex, arguments: argparse.Namespace) -> int:
         arguments.tensor,
         step=arguments.step,
         visit=arguments.visit or 0,
-        worker=arguments.worker,
+        worker=worker_id(found, arguments.worker),
         graph=arguments.graph,
         selection="" if arguments.out and arguments.selection is None else arguments.selection,
     )

@@ -13,7 +13,7 @@ from tensortap.core.errors import NotFoundError
 from ...argument_types import add_engine, add_follow_links, condition, natural, source
 from ...console import console, print_json
 from ...progress import rules_progress
-from ...select_run import only_run, report_damage
+from ...select_run import only_run, report_damage, worker_id
 from ...views.diff import print_comparison
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="step to compare (default: all common steps, up to the first that differs)",
     )
     parser.add_argument("--step-b", type=natural, metavar="M", help="step of B, if it differs from that of A")
-    parser.add_argument("--worker", metavar="ID", help="worker of A (default: the first that wrote)")
+    parser.add_argument("--worker", metavar="ID|RANK", help="worker of A (default: the first that wrote)")
     parser.add_argument(
         "--worker-b",
-        metavar="ID",
+        metavar="ID|RANK",
         help="worker of B (default: the first that wrote; within one run, the worker of A)",
     )
     parser.add_argument(
@@ -122,7 +122,8 @@ def _compare(arguments: argparse.Namespace) -> tuple[Comparison, list[str]]:
     run_b = run_a if arguments.b is None else only_run(arguments.b, arguments)
     step_b = arguments.step if arguments.step_b is None else arguments.step_b
     worker_b = arguments.worker if arguments.worker_b is None and run_a is run_b else arguments.worker_b
-    a, b = Side(run_a, arguments.step, arguments.worker), Side(run_b, step_b, worker_b)
+    a = Side(run_a, arguments.step, worker_id(run_a, arguments.worker))
+    b = Side(run_b, step_b, worker_id(run_b, worker_b))
     a.check()
     if run_a is run_b and a == b:
         raise argparse.ArgumentError(
