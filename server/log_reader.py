@@ -38,6 +38,7 @@ _PAGE_FIRST = 1.0  # s for the first page, before processes that read the rest c
 _ENGINE_IDLE = 5.0  # s without work after which processes that read compacted runs end
 _MAX_FOLDERS = 10  # unreadable ones listed: every poll of every page carries them
 _MAX_HEADER = 300  # characters of a sentence
+_DIFF = "/api/diff"  # names its runs in the query
 _THREAD = "tensortap-read"
 _KEY = "tensortap"
 _HIDDEN = "tensortap-hidden"
@@ -262,16 +263,18 @@ def install(app: Flask, log: LogIndex) -> None:
 
 def _mark_damage(response: Response) -> Response:
     """Names the damage of a run in all answers about it: they may lack data, or be another worker's."""
-    run_id = (request.view_args or {}).get("run")
-    if run_id is None:
-        return response
+    asked = [(request.view_args or {}).get("run")]
+    if request.path.startswith(_DIFF):
+        asked = [request.args.get("a"), request.args.get("b")]
     reader: LogReader = current_app.extensions[_KEY]
-    with suppress(NotFoundError):
-        run = _hidden_run(run_id) or reader.log.run(run_id)
-        if damage := run.damage:
-            more = f" And {len(damage) - 1} more." if len(damage) > 1 else ""
-            text = f"{damage[0][:_MAX_HEADER]}{more}".encode("ascii", "backslashreplace").decode()
-            response.headers["X-Tensortap-Damage"] = " ".join(text.split())
+    damage: list[str] = []
+    for run_id in filter(None, asked):
+        with suppress(NotFoundError):
+            damage += (_hidden_run(run_id) or reader.log.run(run_id)).damage
+    if damage:
+        more = f" And {len(damage) - 1} more." if len(damage) > 1 else ""
+        text = f"{damage[0][:_MAX_HEADER]}{more}".encode("ascii", "backslashreplace").decode()
+        response.headers["X-Tensortap-Damage"] = " ".join(text.split())
     return response
 
 

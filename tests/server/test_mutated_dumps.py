@@ -132,6 +132,9 @@ def test_an_answer_of_another_worker_names_the_damaged_one(tmp_path: Path) -> No
         304,
         other.headers["X-Tensortap-Damage"],
     )
+    run_id = api.run_id("r")
+    difference = api.client.get(f"/api/diff/worst?a={run_id}&b={run_id}&tensor=a")
+    assert difference.headers["X-Tensortap-Damage"].startswith(workers[1])
     run = tensortap.open(tmp_path).runs["r"]
     with pytest.raises(DamagedError, match=workers[1]) as refused:
         run.tensor("a", step=0)
