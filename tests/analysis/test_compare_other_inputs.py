@@ -1,37 +1,80 @@
-"""A node that takes another input: `diff` doesn't say that its inputs are equal."""
+"""A node that takes other inputs: `diff` names them, and doesn't say that its inputs are equal."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
-from synthetic_runs import node, synthetic_run
+import pytest
+from two_dumps import Program, Values, compared, node
 
-from tensortap.analysis.compare.compare import compare
-from tensortap.analysis.compare.side import Side
-from tensortap.index.run_index import RunIndex
+from tensortap.core.records import Node
+
+X = np.float32([2, 3])
+RATE = node("rate", "Const", attributes={"dtype": "float32", "value": "float32() 0.5"}, shape=())
+SAME = "All its inputs are equal, so the op itself computes something different."
 
 
-def run(folder: Path, name: str, output: str, difference: list[float]) -> RunIndex:
-    """A model of two outputs; the loss takes one of them."""
+def program(total: Node, value: object, *more: Node) -> tuple[Program, Values]:
+    """Three tensors that are equal in both programs, and a node that takes some of them."""
     nodes = [
-        node("x", "Placeholder", kind="input"),
+        node("x", "Placeholder"),
         node("price", "Neg", "x"),
         node("score", "Square", "x"),
-        node("difference", "Sub", "x", output),
-        node("error", "Square", "difference"),
+        node("norm", "Abs", "x"),
+        *(*more, total),
     ]
-    x, apart = np.float32([2, 3]), np.float32(difference)
-    values = (x, -x, x**2, apart, apart**2)
-    fed = [(each.name, value, 0) for each, value in zip(nodes, values, strict=True)]
-    return synthetic_run(folder, nodes, fed, keep="value", name=name)
+    same = {"x": X, "price": -X, "score": X**2, "norm": abs(X)}
+    return nodes, same | {"total": np.broadcast_to(np.float32(value), X.shape)}
 
 
-def test_another_input_is_named(tmp_path: Path) -> None:
-    a = run(tmp_path / "a", "a", "score", [-2, -6])
-    b = run(tmp_path / "b", "b", "price", [4, 6])
-    first = compare(Side(a), Side(b)).first
+@pytest.mark.parametrize(
+    ("in_a", "in_b", "text"),
+    [
+        (
+            *(["x", "score"], ["x", "price"]),
+            "Its input is score (Square, model.py:12) in A, and price (Neg, model.py:11) in B.",
+        ),
+        (["x", "score"], ["x", "score", "norm"], "It takes norm (Abs, model.py:13) in B only."),
+        (["x", "price", "norm"], ["x", "norm"], "It takes price (Neg, model.py:11) in A only."),
+        (
+            *(["price", "score"], ["norm", "x"]),
+            "Its inputs are price (Neg, model.py:11) and score (Square, model.py:12) in A, "
+            "and norm (Abs, model.py:13) and x (Placeholder, model.py:10) in B.",
+        ),
+        (
+            *(["x", "price", "score", "norm"], ["x"]),
+            "It takes price (Neg, model.py:11) and score (Square, model.py:12), … in A only.",
+        ),
+        (["x", "score"], ["x", "score"], SAME),
+    ],
+    ids=["another", "one more", "one less", "all", "many less", "same"],
+)
+def test_other_inputs_are_named_with_their_lines(
+    tmp_path: Path, in_a: list[str], in_b: list[str], text: str
+) -> None:
+    a, b = (node("total", "AddN", *taken) for taken in (in_a, in_b))
+    first = compared(tmp_path, program(a, 1), program(b, 2)).first
     assert first is not None
-    assert first.difference.tensor == "difference:0"
-    assert "Its input is score (Square) in A, and price (Neg) in B." in first.text
-    assert "All its inputs" not in first.text
+    assert first.difference.tensor == "total:0"
+    assert first.text == text
+
+
+def test_the_product_of_an_added_regularizer_does_not_pass_for_that_of_the_loss(tmp_path: Path) -> None:
+    """GIVEN `mul` scales the loss in A, and in B the penalty, by a constant that only B has."""
+    a = program(node("total", "Mul", "price", "score"), -(X**3))
+    b = program(node("total", "Mul", "rate", "norm"), X / 2, RATE)
+    first = compared(tmp_path, a, b).first
+    assert first is not None
+    assert first.text == (
+        "Its inputs are price (Neg, model.py:11) and score (Square, model.py:12) in A, "
+        "and norm (Abs, model.py:13) in B."
+    )
+
+
+def test_a_cast_is_no_other_input(tmp_path: Path) -> None:
+    a = program(node("total", "Mul", "x", "score"), 1)
+    b = program(node("total", "Mul", "x", "converted"), 2, node("converted", "Cast", "score"))
+    first = compared(tmp_path, a, b).first
+    assert first is not None
+    assert "model.py" not in first.text

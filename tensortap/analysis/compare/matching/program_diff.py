@@ -27,6 +27,7 @@ _FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 _STOPS = ops("StopGradient PreventGradient")
 _LONGEST_READ = 10_000  # maximum length of a text that is searched for numbers
 _LONGEST = 60  # characters of a value that is quoted
+_MOST_NAMED = 2  # inputs of a side in one sentence
 _MAX_PATH = 10_000  # nodes that only one side has, followed up from one place
 
 
@@ -35,18 +36,37 @@ def own_differences(matching: Matching, row: int) -> list[str]:
     return [*_constants(matching, row), *_attributes(matching, row, matching.partner[row])]
 
 
-def _rewired(matching: Matching, row: int) -> list[str]:
-    """Sentence on an input that is another node of the other side, though both sides have both nodes."""
+def _rewired(matching: Matching, row: int, frame: Frames) -> list[str]:
+    """Sentence on inputs that are other nodes of the other side, though both sides have all these nodes.
+
+    Constants and casts are compared elsewhere."""
     a, b = matching.a, matching.b
-    in_a = {source for source, _, position in roles_of(a).inputs(row) if position >= 0}
-    in_b = {source for source, _, position in roles_of(b).inputs(matching.partner[row]) if position >= 0}
-    if not in_a <= matching.partner.keys() or not in_b <= matching.matched_b:
+    in_a, in_b = _computed_inputs(a, row), _computed_inputs(b, matching.partner[row])
+    if {matching.partner.get(source) for source in in_a} == set(in_b):
         return []
-    only_a = [source for source in sorted(in_a) if matching.partner[source] not in in_b]
-    only_b = sorted(in_b - {matching.partner[source] for source in in_a})
-    if len(only_a) != 1 or len(only_b) != 1:
-        return []
-    return [f"Its input is {_node(a, only_a[0])} in A, and {_node(b, only_b[0])} in B."]
+    of_a, of_b = numbering(matching)
+    numbers_a, numbers_b = {of_a[source] for source in in_a}, {of_b[source] for source in in_b}
+    only_a = [_located(a, source, "A", frame) for source in in_a if of_a[source] not in numbers_b]
+    only_b = [_located(b, source, "B", frame) for source in in_b if of_b[source] not in numbers_a]
+    named = [
+        " and ".join(only[:_MOST_NAMED]) + (", …" if len(only) > _MOST_NAMED else "")
+        for only in (only_a, only_b)
+    ]
+    if only_a and only_b:
+        begin = "Its input is" if len(only_a) == len(only_b) == 1 else "Its inputs are"
+        return [f"{begin} {named[0]} in A, and {named[1]} in B."]
+    return [f"It takes {text} in {side} only." for side, text in zip("AB", named, strict=True) if text]
+
+
+def _computed_inputs(graph: GraphIndex, row: int) -> list[int]:
+    """Inputs of a node, except constants; for a cast, what it converts."""
+    found = dict[int, None]()
+    for source, _, position in roles_of(graph).inputs(row):
+        while graph.op_type[source] == "Cast" and (taken := roles_of(graph).inputs(source)):
+            source = taken[0][0]
+        if position >= 0 and graph.op_type[source] != "Const":
+            found[source] = None
+    return list(found)
 
 
 def _constants(matching: Matching, row: int) -> list[str]:
@@ -117,9 +137,13 @@ def first_change(matching: Matching, frame: Frames) -> str:
 
 
 def _only_there(graph: GraphIndex, row: int, side: str, frame: Frames) -> str:
+    return f"{_located(graph, row, side, frame)}, which only {side} has"
+
+
+def _located(graph: GraphIndex, row: int, side: str, frame: Frames) -> str:
     line = frame(side, graph.names[row])
     where = "" if line is None else f", {line.file.rpartition('/')[2]}:{line.line}"
-    return f"{graph.names[row]} ({graph.op_type[row]}{where}), which only {side} has"
+    return f"{graph.names[row]} ({graph.op_type[row]}{where})"
 
 
 def gradient_cut(matching: Matching, row: int, frame: Frames) -> str:
@@ -219,7 +243,7 @@ def input_differences(matching: Matching, row: int, frame: Frames) -> list[str]:
     a, b = matching.a, matching.b
     only_a, only_b, in_a, in_b = _alone(matching, row)
     if not in_a and not in_b:
-        return _rewired(matching, row)
+        return _rewired(matching, row, frame)
     has, only, new = ("B", only_b, in_b[0]) if in_b else ("A", only_a, in_a[0])
     text = f"Its input {_node(only.graph, new)} "
     if in_a and in_b and a.names[in_a[0]] == b.names[new]:
