@@ -132,6 +132,46 @@ def test_a_relu6_at_its_upper_end_is_saturated(
     assert (entry.reason, entry.begins) == (reason, "gradient_tape/relu:0")
 
 
+_TWICE = "gradient_tape/gradient_tape/dense/zeros_like"
+_FEEDS_ZEROS = f"its incoming gradient, {_TWICE}, is constant 0, like the second derivative of ReLU"
+
+
+@pytest.mark.parametrize(
+    ("zeros", "value", "op_type", "why"),
+    [
+        (_TWICE, "", "Const", _FEEDS_ZEROS),
+        (_TWICE, "float32(32, 16)", "Const", _FEEDS_ZEROS),  # too large to be stored
+        (_TWICE, "float32(2,) [0.0, 0.0]", "Const", _FEEDS_ZEROS),
+        (
+            *("gradient_tape/fixed", "float32(2,) [0.0, 0.0]", "Const"),
+            "its incoming gradient, gradient_tape/fixed, is constant 0",
+        ),
+        (_TWICE, "", "ZerosLike", "it is always 0, like the second derivative of ReLU"),
+        ("gradient_tape/zeros_like", "", "ZerosLike", "it is always 0"),
+        ("gradient_tape/ones", "float32(4, 4)", "Const", "the ReLU is inactive"),
+        ("gradient_tape/fixed", "float32(2,) [0.0, 1.0]", "Const", "the ReLU is inactive"),
+    ],
+)
+def test_a_relu_is_not_blamed_for_a_gradient_that_is_constant_0(
+    tmp_path: Path, zeros: str, value: str, op_type: str, why: str
+) -> None:
+    """As in a loss on the second derivative of a network of ReLUs."""
+    filled = node(zeros, op_type, *(["x"] if op_type == "ZerosLike" else []))
+    filled.attributes["value"] = value
+    nodes = (
+        *(*TRAINING[:4], node("relu", "Relu", "product"), node("gradient_tape/loss", "Mul", "loss")),
+        node("gradient_tape/gradient_tape/dense/ReluGrad", "ReluGrad", "gradient_tape/loss", "relu"),
+        *(filled, node("gradient_tape/relu", "ReluGrad", zeros, "relu")),
+        node("gradient_tape/g", "MatMul", "x", "gradient_tape/relu", kind="gradient", of="dense/kernel"),
+    )
+    fed = [("relu", ZERO if "inactive" in why else SOME, 0), ("x", SOME, 0)]
+    fed += [("gradient_tape/relu", ZERO, 0), ("gradient_tape/g", ZERO, 0)]
+    fed += [(zeros, ZERO, 0)] if op_type == "ZerosLike" else []
+    (entry,) = (e for e in dead_layer_ledger(synthetic_run(tmp_path, nodes, fed)) if e.reason)
+    assert entry.why.endswith(f"): {why}")
+    assert entry.reason == ("dead activation" if "inactive" in why else "not explained")
+
+
 @pytest.mark.parametrize(("dtype", "listed"), [("int64", False), ("uint32", False), ("float32", True)])
 def test_the_state_of_a_seed_is_no_layer(tmp_path: Path, dtype: str, listed: bool) -> None:
     state = node(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Container
 from typing import NamedTuple
+
+import numpy as np
 
 from tensortap.core.dtypes import is_floating
 from tensortap.core.text import counted
 
 from ..model_graph.call_dataflow import dataflow_of
 from ..model_graph.gradient_cuts import source_of
-from ..model_graph.op_types import SELECTS, ops
+from ..model_graph.op_types import SELECTS, constant_text, nested_list, ops
 from ..model_graph.roles import Roles, TensorRole
 from ..run_view.run_view import RunView
 
@@ -35,7 +38,7 @@ _WHY = (
     (ops("TanhGrad SigmoidGrad SoftplusGrad"), "saturated activation", "the activation is saturated"),
     (ops("Cast"), "cast", "the values underflow in the target dtype"),
     (
-        ops("Select SelectV2 Mul MulNoNan ZerosLike Pad PadV2"),
+        ops("Select SelectV2 Mul MulNoNan Pad PadV2"),
         "mask",
         "a mask or a zero factor removes the gradient",
     ),
@@ -49,6 +52,9 @@ _WHY = (
     ),
 )
 _OTHER = "not explained", ""
+_RELU_GRADIENTS = ("ReluGrad", "Relu6Grad", "LeakyReluGrad")
+_ZEROS = re.compile(r"(?:^|/)zeros(?:_like)?(?:_\d+)?$")  # large constants are stored without their elements
+_TWICE = re.compile(r"(?:^|/)gradient_tape/gradient_tape/|_grad/(?:.*/)?[^/]*_grad/")
 
 
 class ZeroOrigin(NamedTuple):
@@ -147,6 +153,9 @@ def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
     op_type = flow.roles.graph.op_type[row]
     reason, why = next(((reason, why) for kinds, reason, why in _WHY if op_type in kinds), _OTHER)
     inputs = _float_inputs(flow.roles, row, flow.seen)
+    fixed = _constant_zeros(flow, row, inputs)
+    if fixed:
+        return _OTHER[0], fixed, True
     zero, unseen = flow.zeros(inputs), [source for source in inputs if source not in flow.seen]
     if reason == "dead input" and zero:
         return _dead_factor(flow, zero, why)
@@ -161,6 +170,37 @@ def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
     if op_type in _SUMS and inputs and not zero:
         return "cancelled", "its terms are not zero, but they cancel", sure and not unseen
     return reason, why, sure
+
+
+def _constant_zeros(flow: _Flow, row: int, inputs: list[int]) -> str:
+    """Why a node is 0 at every step, whatever the activations are; empty if captured values decide."""
+    graph = flow.roles.graph
+    if graph.op_type[row] == "ZerosLike":
+        return f"it is always 0{_second_derivative(flow.roles, row)}"
+    gradients = flow.gradients(inputs)
+    if graph.op_type[row] in SELECTS or not gradients or not all(_is_zero(flow, each) for each in gradients):
+        return ""
+    what = f"its incoming gradient, {graph.names[gradients[0]]}, is constant 0"
+    return what + _second_derivative(flow.roles, gradients[0])
+
+
+def _is_zero(flow: _Flow, row: int) -> bool:
+    """Whether a node is a constant of zeros: by its elements, or by the name that TensorFlow gives it."""
+    if flow.roles.graph.op_type[row] != "Const":
+        return False
+    text = constant_text(flow.roles.attributes(row))
+    elements = None if text is None else nested_list(text)
+    return (
+        _ZEROS.search(flow.roles.graph.names[row]) is not None if elements is None else not np.any(elements)
+    )
+
+
+def _second_derivative(roles: Roles, row: int) -> str:
+    """The likely origin of zeros: TensorFlow creates them next to the gradient of a ReluGrad."""
+    name, rows = roles.graph.names[row], roles.graph.rows
+    scope = name.rpartition("/")[0]
+    found = _TWICE.search(name) and any(f"{scope}/{kind}" in rows for kind in _RELU_GRADIENTS)
+    return ", like the second derivative of ReLU" if found else ""
 
 
 def _vanished_product(flow: _Flow, row: int, inputs: list[int]) -> tuple[str, str]:
