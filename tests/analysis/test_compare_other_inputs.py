@@ -72,6 +72,47 @@ def test_the_product_of_an_added_regularizer_does_not_pass_for_that_of_the_loss(
     )
 
 
+_SWAPPED = (
+    "Its inputs are x (Placeholder, model.py:10) and score (Square, model.py:12) in A, "
+    "and score (Square, model.py:12) and x (Placeholder, model.py:10) in B."
+)
+
+
+@pytest.mark.parametrize(("op_type", "text"), [("Atan2", _SWAPPED), ("Maximum", SAME)])
+def test_swapped_inputs_are_not_equal_ones(tmp_path: Path, op_type: str, text: str) -> None:
+    a = program(node("total", op_type, "x", "score"), 1)
+    b = program(node("total", op_type, "score", "x"), 2)
+    first = compared(tmp_path, a, b).first
+    assert first is not None
+    assert text in first.text
+
+
+def test_a_difference_the_other_way_round_is_named(tmp_path: Path) -> None:
+    """GIVEN `rate - x` in A and `x - rate` in B, of one constant."""
+    a = program(node("total", "Sub", "rate", "x"), 0.5 - X, RATE)
+    b = program(node("total", "Sub", "x", "rate"), X - 0.5, RATE)
+    first = compared(tmp_path, a, b).first
+    assert first is not None
+    assert first.text == (
+        "Its inputs are rate (Const, model.py:14) and x (Placeholder, model.py:10) in A, "
+        "and x (Placeholder, model.py:10) and rate (Const, model.py:14) in B."
+    )
+
+
+def test_another_output_of_one_node_is_another_input(tmp_path: Path) -> None:
+    pair = Node("pair", "Unstack", ["x:0"], output_dtypes=["float32"] * 2, output_shapes=[[2]] * 2)
+    runs = []
+    for slot, value in enumerate((X, 2 * X)):
+        total = Node("total", "Neg", [f"pair:{slot}"], output_dtypes=["float32"], output_shapes=[[2]])
+        nodes, values = program(total, -value, pair)
+        runs.append((nodes, {**values, "pair:0": X, "pair:1": 2 * X}))
+    first = compared(tmp_path, *runs).first
+    assert first is not None
+    assert first.text == (
+        "Its input is pair (Unstack, model.py:14) in A, and output 1 of pair (Unstack, model.py:14) in B."
+    )
+
+
 def test_a_cast_is_no_other_input(tmp_path: Path) -> None:
     a = program(node("total", "Mul", "x", "score"), 1)
     b = program(node("total", "Mul", "x", "converted"), 2, node("converted", "Cast", "score"))

@@ -13,8 +13,9 @@ from tensortap.core.text import shortened
 from tensortap.index.graph.graph_index import GraphIndex, forward_node
 from tensortap.index.query.node_detail import FrameDetail
 
+from ...model_graph.call_dataflow import dataflow_of
 from ...model_graph.op_types import VARIABLE_READS, constant_text, nested_list, ops
-from ...model_graph.roles import roles_of
+from ...model_graph.roles import Slot, roles_of
 from ..metrics.distances import RTOL
 from .node_matching import Matching
 
@@ -24,6 +25,7 @@ _IGNORED = ("T", "dtype", "Tin", "Tout", "DstT", "SrcT", "container", "shared_na
 _PYTHON = ops("PyFunc PyFuncStateless EagerPyFunc")  # their token only counts the functions of a process
 _NARROW: dict[str, Callable[[str], np.floating[Any]]] = {"float32": np.float32, "float16": np.float16}
 _FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
+_COMMUTATIVE = ops("Add AddV2 AddN Mul Maximum Minimum")
 _STOPS = ops("StopGradient PreventGradient")
 _LONGEST_READ = 10_000  # maximum length of a text that is searched for numbers
 _LONGEST = 60  # characters of a value that is quoted
@@ -37,36 +39,58 @@ def own_differences(matching: Matching, row: int) -> list[str]:
 
 
 def _rewired(matching: Matching, row: int, frame: Frames) -> list[str]:
-    """Sentence on inputs that are other nodes of the other side, though both sides have all these nodes.
-
-    Constants and casts are compared elsewhere."""
-    a, b = matching.a, matching.b
-    in_a, in_b = _computed_inputs(a, row), _computed_inputs(b, matching.partner[row])
-    if {matching.partner.get(source) for source in in_a} == set(in_b):
+    """Sentence on inputs that are other nodes of the other side, or in another order, though both sides have
+    all these nodes. Constants and casts are compared elsewhere."""
+    a, b, partner = matching.a, matching.b, matching.partner
+    in_a, in_b = _unconverted_inputs(a, row), _unconverted_inputs(b, partner[row])
+    if _keys(a, in_a, partner.get) == _keys(b, in_b, lambda source: source):
         return []
     of_a, of_b = numbering(matching)
-    numbers_a, numbers_b = {of_a[source] for source in in_a}, {of_b[source] for source in in_b}
-    only_a = [_located(a, source, "A", frame) for source in in_a if of_a[source] not in numbers_b]
-    only_b = [_located(b, source, "B", frame) for source in in_b if of_b[source] not in numbers_a]
-    named = [
-        " and ".join(only[:_MOST_NAMED]) + (", …" if len(only) > _MOST_NAMED else "")
-        for only in (only_a, only_b)
-    ]
+    keys_a, keys_b = _keys(a, in_a, of_a.__getitem__), _keys(b, in_b, of_b.__getitem__)
+    only_a = [slot for slot, key in zip(in_a, keys_a, strict=True) if key and key not in keys_b]
+    only_b = [slot for slot, key in zip(in_b, keys_b, strict=True) if key and key not in keys_a]
+    if not only_a and not only_b and not _is_order_free(matching, row) and len(keys_a) == len(keys_b):
+        moved = [at for at, key in enumerate(keys_a) if key != keys_b[at]]
+        only_a, only_b = [in_a[at] for at in moved], [in_b[at] for at in moved]
+    named = [_listed(a, only_a, "A", frame), _listed(b, only_b, "B", frame)]
     if only_a and only_b:
         begin = "Its input is" if len(only_a) == len(only_b) == 1 else "Its inputs are"
         return [f"{begin} {named[0]} in A, and {named[1]} in B."]
     return [f"It takes {text} in {side} only." for side, text in zip("AB", named, strict=True) if text]
 
 
-def _computed_inputs(graph: GraphIndex, row: int) -> list[int]:
-    """Inputs of a node, except constants; for a cast, what it converts."""
-    found = dict[int, None]()
-    for source, _, position in roles_of(graph).inputs(row):
+def _unconverted_inputs(graph: GraphIndex, row: int) -> list[Slot]:
+    """The inputs of a node in order; for a cast, what it converts."""
+    found = []
+    for source, slot, position in roles_of(graph).inputs(row):
         while graph.op_type[source] == "Cast" and (taken := roles_of(graph).inputs(source)):
-            source = taken[0][0]
-        if position >= 0 and graph.op_type[source] != "Const":
-            found[source] = None
-    return list(found)
+            source, slot, _ = taken[0]
+        if position >= 0:
+            found.append((source, slot))
+    return found
+
+
+def _keys(
+    graph: GraphIndex, slots: list[Slot], number: Callable[[int], int | None]
+) -> list[tuple[int | None, int] | None]:
+    """What identifies each tensor on both sides; None for any constant."""
+    return [None if graph.op_type[source] == "Const" else (number(source), slot) for source, slot in slots]
+
+
+def _is_order_free(matching: Matching, row: int) -> bool:
+    """Whether the order of a node's inputs says nothing: sums, products, calls, pairs of different ops."""
+    op_type = matching.a.op_type[row]
+    other = matching.b.op_type[matching.partner[row]]
+    return op_type in _COMMUTATIVE or op_type != other or row in dataflow_of(matching.a).called
+
+
+def _listed(graph: GraphIndex, slots: list[Slot], side: str, frame: Frames) -> str:
+    """The first tensors of a list, with their lines; the output is named if it isn't the first."""
+    texts = [
+        f"{f'output {slot} of ' if slot else ''}{_located(graph, source, side, frame)}"
+        for source, slot in slots[:_MOST_NAMED]
+    ]
+    return " and ".join(texts) + (", …" if len(slots) > _MOST_NAMED else "")
 
 
 def _constants(matching: Matching, row: int) -> list[str]:
