@@ -78,7 +78,7 @@ def _keys(
 
 
 def _is_order_free(matching: Matching, row: int) -> bool:
-    """Whether the order of a node's inputs says nothing: sums, products, calls, pairs of different ops."""
+    """Whether the order of the inputs does not matter: sums, products, calls, pairs of different ops."""
     op_type = matching.a.op_type[row]
     other = matching.b.op_type[matching.partner[row]]
     return op_type in _COMMUTATIVE or op_type != other or row in dataflow_of(matching.a).called
