@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { chunkOf } from './vite/chunk_of.ts';
 import { inPlace } from './vite/in_place.ts';
 import { plotlyCss } from './vite/plotly_css.ts';
 import { preloadMount } from './vite/preload_mount.ts';
@@ -25,7 +26,11 @@ export default defineConfig({
     license: { fileName: 'licenses.md' },
     chunkSizeWarningLimit: 1600,
     // The page imports `mount` from main.ts, TensorBoard's plugin.js from an entry of its own, whose exports must survive.
-    rolldownOptions: { input: { index: 'index.html', app: 'src/mount.tsx' }, preserveEntrySignatures: 'strict' },
+    rolldownOptions: {
+      input: { index: 'index.html', app: 'src/mount.tsx' },
+      preserveEntrySignatures: 'allow-extension',
+      output: { codeSplitting: { groups: [chunkOf('/src/begin.ts', 'begin', 2), chunkOf('/src/mount.tsx', 'app', 1)] } },
+    },
   },
   test: { include: ['src/**/*.test.ts', 'src/**/*.test.tsx', 'vite/**/*.test.ts'] },
 });

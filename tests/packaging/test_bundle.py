@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import json
 import shutil
@@ -103,3 +104,15 @@ def test_no_script_starts_npm_itself() -> None:
     """Where Node.js comes from PyPI there is no `npm` on the PATH that works."""
     scripts = json.loads((CHECKOUT / "frontend" / "package.json").read_text())["scripts"]
     assert [name for name, script in scripts.items() if "npm" in script or "npx" in script] == []
+
+
+def test_scripts_of_the_page_stay_small() -> None:
+    """All of them without Plotly and the worker, compressed. The goal is 230 kB, see docs/decisions.md."""
+    scripts = list((CHECKOUT / "server" / "static" / "assets").glob("*.js"))
+    sizes = {
+        path.name: len(gzip.compress(path.read_bytes(), 9))
+        for path in scripts
+        if not path.name.startswith(("plotly", "worker"))
+    }
+    assert any(name.startswith("app-") for name in sizes)
+    assert sum(sizes.values()) <= 232_000, sizes
