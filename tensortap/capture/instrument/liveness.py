@@ -89,7 +89,7 @@ def live_nodes(
     waiting += [node.name for node in definition.node_def if internals.is_stateful(node.op)]
     live: dict[str, None] = {}
     read: dict[str, set[int]] = {}  # outputs of loops
-    loops: dict[str, None] = {}  # of which more is read; last, as they are analyzed once for all their readers
+    loops: dict[str, None] = {}  # of which more is read; last, once for all their readers
     while waiting or loops:
         if not waiting:
             loop = nodes[loops.popitem()[0]]
