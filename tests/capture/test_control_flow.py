@@ -251,3 +251,86 @@ def test_what_would_change_the_order_of_a_loops_sums_is_not_captured(tmp_path: P
     with Tap(tmp_path / "exact", Watch(steps=1), exact=True) as tap, tap.step(0):
         train(tf.ones([2, 2]))
     assert names < {row.name for row in Dumped(tmp_path / "exact").rows}
+
+
+def _fails(x: Any, index: Any) -> Any:
+    return tf.gather(tf.reshape(x, [1]), index * 7, name="fails")
+
+
+def _one_loop(x: Any, count: Any) -> Any:
+    y, unused = x, x
+    for i in tf.range(count):
+        y = tf.sin(y, name="sine")
+        unused = _fails(unused, i)
+    tf.sqrt(unused, name="after")
+    return y
+
+
+def _loop_in_loop(x: Any, count: Any) -> Any:
+    y, unused = x, x
+    for _ in tf.range(count // 3):
+        for j in tf.range(3):
+            y = tf.sin(y, name="sine")
+            unused = _fails(unused, j)
+    return y
+
+
+def _first_value(x: Any, count: Any) -> Any:
+    y, unused = x, _fails(x, count)
+    for i in tf.range(count):
+        y = tf.sin(y, name="sine")
+        unused = _fails(unused, i)
+    return y
+
+
+def _two_loops(x: Any, count: Any) -> Any:
+    y, unused = x, x
+    for i in tf.range(count - 1):
+        y = tf.sin(y, name="sine")
+        unused = _fails(unused, i)
+    for _ in tf.range(1):
+        y = tf.sin(y, name="sine")
+        unused = tf.sqrt(unused, name="after")
+    return y
+
+
+@tf.function
+def _both(x: Any, count: Any) -> Any:
+    y, unused = x, x
+    for i in tf.range(count):
+        y = tf.sin(y, name="sine")
+        unused = _fails(unused, i)
+    return y, unused
+
+
+def _result_of_call(x: Any, count: Any) -> Any:
+    y, unused = _both(x, count)
+    tf.sqrt(unused, name="after")
+    return y
+
+
+UNUSED = [_one_loop, _loop_in_loop, _first_value, _two_loops, _result_of_call]
+
+
+@pytest.mark.parametrize("visits", [4, None])
+@pytest.mark.parametrize("program", UNUSED)
+@pytest.mark.filterwarnings("error:.*could not run:tensortap.capture.errors.TapWarning")
+def test_variables_that_nothing_needs_do_not_make_a_loop_fail(
+    tmp_path: Path, program: Any, visits: int | None
+) -> None:
+    x, count = tf.constant(0.5), tf.constant(12)
+    plain = tf.function(program)(x, count)
+    with Tap(tmp_path / "r", Watch(steps=1, keep="value", visits=visits)) as tap:
+        function = tf.function(program)
+        for _ in range(3):
+            with tap.step():
+                assert function(x, count).numpy() == plain.numpy()
+
+    dumped = Dumped(tmp_path / "r")
+    assert not [row.node for row in dumped.rows if row.node.endswith(("fails", "after"))]
+    sines = [row for row in dumped.rows if row.node.endswith("sine")]
+    assert {row.step for row in sines} == {0, 1, 2}
+    wanted = [x.numpy()]
+    for _ in range(12):
+        wanted.append(tf.sin(wanted[-1]).numpy())
+    assert {row.value.item() for row in sines} <= {float(value) for value in wanted}

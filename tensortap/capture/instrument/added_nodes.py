@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import tensorflow as tf
@@ -65,6 +66,28 @@ def add_copy(definition: internals.FunctionDef, reference: str, dtype: Any) -> s
     node = definition.node_def.add(name=name, op="DeepCopy", input=[reference])
     node.attr["T"].type = dtype.as_datatype_enum
     return f"{name}:y:0"
+
+
+def leave_unchanged(body: internals.FunctionDef, variables: Iterable[int]) -> None:
+    """Makes the body of a loop compute no next value of some variables. What keeps a loop alive needs all of
+    its variables, also those that TensorFlow would leave out."""
+    for index in variables:
+        body.ret[body.signature.output_arg[index].name] = body.signature.input_arg[index].name
+
+
+def begin_with_zero(definition: internals.FunctionDef, loop: internals.NodeDef, variable: int) -> None:
+    """Makes a variable of a loop begin with zero, so that its own first value need not be computed."""
+    dtype = tf.as_dtype(loop.attr["T"].list.type[variable])
+    if dtype in (tf.variant, tf.resource):  # there is no zero
+        return
+    name = f"{MARK}/{loop.name}/begin_{variable}"
+    zero = definition.node_def.add(name=name, op="Const")
+    zero.attr["dtype"].type = dtype.as_datatype_enum
+    zero.attr["value"].tensor.dtype = dtype.as_datatype_enum
+    zero.attr["value"].tensor.tensor_shape.SetInParent()
+    loop.input[variable] = f"{zero.name}:output:0"
+    if loop.attr["output_shapes"].list.shape:
+        loop.attr["output_shapes"].list.shape[variable].CopyFrom(tf.TensorShape(None).as_proto())
 
 
 def keep_alive(definition: internals.FunctionDef, node: str) -> None:

@@ -20,7 +20,7 @@ from tensortap.tf.function_library import TracedFunction, must_compile
 from tensortap.tfproto.function_calls import CALLS, Callee, Role, callees
 
 from ..tracing.traced_function import Place, TracedRoot
-from .added_nodes import MARK, add_copy, hold, keep_alive, tie_to_result
+from .added_nodes import MARK, add_copy, begin_with_zero, hold, keep_alive, leave_unchanged, tie_to_result
 from .device_summary import add_summary
 from .grappler_duplicates import DUPLICATE, Duplicates
 from .liveness import Liveness, Stages
@@ -180,7 +180,7 @@ class _Rewriter:
         self._result = Rewritten(switch=TapSwitch(f"{self._tag}_switch") if switched else None)
         self._definitions: list[internals.FunctionDef] = []
         self._branches: list[internals.FunctionDef] = []
-        self._shared: dict[tuple[str, bool], tuple[str, list[Tapped]]] = {}
+        self._shared: dict[tuple[object, ...], tuple[str, list[Tapped]]] = {}
         self._ranks: dict[str, int] = {}
         self._run_anyway: set[str] = set()  # names of nodes that some call runs without taps
         self._copied: set[str] = set()
@@ -225,15 +225,17 @@ class _Rewriter:
         """Returns the copy's name and its additional outputs."""
         site = replace(site, compiled=site.compiled or function.compiled)
         compiled = site.compiled
-        if len(self._definitions) >= _MAX_COPIES and (function.name, compiled) in self._shared:
-            return self._shared[function.name, compiled]
+        key = (function.name, compiled, needed.key)
+        if len(self._definitions) >= _MAX_COPIES and key in self._shared:
+            return self._shared[key]
         name = f"{function.name}__{self._tag}_{len(self._definitions)}"
         definition = internals.copied(function.definition, name)
         # Grappler's implementation selector would swap the copy for the original.
         definition.attr.pop("api_implements", None)
-        for node in definition.node_def:
-            if node.op in self._muted:
-                _mute(node, function)
+        for node in filter(lambda node: node.op in self._muted, definition.node_def):
+            _mute(node, function)
+        if site.role == "body":
+            leave_unchanged(definition, needed.unused)
         self._definitions.append(definition)
         duplicates = Duplicates(function, definition, self._summing.terms(function).for_callers(site.summed))
         self._result.only_for_taps |= needed.only_for_taps
@@ -265,7 +267,7 @@ class _Rewriter:
                 site.counter.add_tick(
                     definition, [node for node in definition.node_def if self._is_redirected(node)]
                 )
-        self._shared[function.name, compiled] = name, outputs
+        self._shared[key] = name, outputs
         return name, outputs
 
     def _undisturbing(
@@ -292,7 +294,7 @@ class _Rewriter:
             for slot, tensor in enumerate(operation.outputs):
                 place = (function.name, operation.name, slot)
                 reference = function.references.get(tensor.name)
-                if place in self._chosen and reference is not None:
+                if place in self._chosen and reference is not None and reference not in needed.uncomputed:
                     nbytes = (tensor.shape.num_elements() or 0) * (tensor.dtype.size or 0)
                     found.append((Tapped(place, tensor.dtype, nbytes, route), reference))
         return found
@@ -334,6 +336,9 @@ class _Rewriter:
                 ]
                 continue
             used, unused = needed.used_outputs(node), needed.unused_variables(node)
+            for index in unused:
+                if not needed.may_run(node.input[index].split(":")[0]):
+                    begin_with_zero(definition, node, index)
             counter = IterationCounter(f"{definition.signature.name}_{node.name}_clock")
             loop, stride = internals.copied_node(node), self._stride_of(definition, node, needed, site)
             summed = duplicates.terms.results(node)
@@ -347,7 +352,7 @@ class _Rewriter:
                 if stride is None or not stride.divided:
                     keep_alive(definition, node.name)
                 else:
-                    self._add_stride(definition, node, loop, stride)
+                    self._add_stride(definition, node, loop, stride, unused)
         return gained
 
     def _stride_of(
@@ -372,16 +377,19 @@ class _Rewriter:
         node: internals.NodeDef,
         loop: internals.NodeDef,
         stride: LoopStride,
+        unused: Collection[int],
     ) -> None:
         made = {definition.signature.name: definition for definition in self._definitions}
         tapped = {callee.role: made[callee.function] for callee in callees(node)}
         plain = {}
         for callee in callees(loop):
             function = self._functions[callee.function]
-            self._shared.pop((function.name, False), None)
             plain[callee.role] = internals.copied(
                 function.definition, f"{tapped[callee.role].signature.name}_off"
             )
+        leave_unchanged(plain["body"], unused)
+        copies = {each.signature.name for each in tapped.values()}
+        self._shared = {key: made for key, made in self._shared.items() if made[0] not in copies}
         switched = self._result.switch is not None
         self._definitions += divide(stride, definition, node, loop, tapped, plain, switched=switched)
         if switched:

@@ -84,19 +84,29 @@ def live_nodes(
         functions: those that loops call. TensorFlow computes no variable of a stateless loop that nothing
             needs.
     """
+    return _running(definition, returned, functions)[0]
+
+
+def _running(
+    definition: internals.FunctionDef, returned: Iterable[str], functions: Mapping[str, TracedFunction]
+) -> tuple[dict[str, None], set[str]]:
+    """The `live_nodes`, and all that they read or a caller uses."""
     nodes = {node.name: node for node in definition.node_def}
     waiting = [*returned, *definition.control_ret.values()]
     waiting += [node.name for node in definition.node_def if internals.is_stateful(node.op)]
     live: dict[str, None] = {}
-    read: dict[str, set[int]] = {}  # outputs of loops
+    read: set[str] = set()
+    read_of_loops: dict[str, set[int]] = {}
     loops: dict[str, None] = {}  # of which more is read; last, once for all their readers
     while waiting or loops:
         if not waiting:
             loop = nodes[loops.popitem()[0]]
-            waiting += (loop.input[index] for index in _needed_variables(loop, read[loop.name], functions))
+            needed = _needed_variables(loop, read_of_loops[loop.name], functions)
+            waiting += (loop.input[index] for index in needed)
             waiting += (each for each in loop.input if each.startswith("^"))
             continue
         source = waiting.pop()
+        read.add(source)
         name, _, output = source.removeprefix("^").partition(":")
         if name not in nodes:
             continue
@@ -107,10 +117,10 @@ def live_nodes(
             waiting += node.input if is_new else ()
             continue
         outputs = {int(output.rpartition(":")[2])} if output else range(len(node.attr["T"].list.type))
-        if not read.setdefault(name, set()).issuperset(outputs):
-            read[name].update(outputs)
+        if not read_of_loops.setdefault(name, set()).issuperset(outputs):
+            read_of_loops[name].update(outputs)
             loops[name] = None
-    return live
+    return live, read
 
 
 def _needed_variables(
@@ -120,22 +130,20 @@ def _needed_variables(
     cond, body = (functions.get(loop.attr[role].func.name) for role in ("cond", "body"))
     if cond is None or body is None:
         return set(range(len(loop.attr["T"].list.type)))
-    needed, known = {*outputs, *_arguments_read(cond, range(1))}, set[int]()
+    needed, known = {*outputs, *_arguments_read(cond, range(1), functions)}, set[int]()
     while needed != known:
         known = set(needed)
-        needed |= _arguments_read(body, known)
+        needed |= _arguments_read(body, known, functions)
     return needed
 
 
-def _arguments_read(function: TracedFunction, outputs: Collection[int]) -> set[int]:
+def _arguments_read(
+    function: TracedFunction, outputs: Collection[int], functions: Mapping[str, TracedFunction]
+) -> set[int]:
     """Positions of the arguments that some outputs and the nodes with effects depend on."""
     definition = function.definition
     returned = [definition.ret[definition.signature.output_arg[index].name] for index in outputs]
-    live = live_nodes(definition, returned)
-    read = {
-        *returned,
-        *(source for node in definition.node_def if node.name in live for source in node.input),
-    }
+    _, read = _running(definition, returned, functions)
     names = {source.removeprefix("^").split(":")[0] for source in read}
     return {index for index, argument in enumerate(definition.signature.input_arg) if argument.name in names}
 
@@ -159,7 +167,13 @@ class Liveness:
         self._definition = function.definition
         self._functions = functions
         self._used = used
+        self.unused = frozenset(unused)
         self._unused = {function.definition.signature.input_arg[index].name for index in unused}
+
+    @property
+    def key(self) -> tuple[frozenset[int] | None, frozenset[int]]:
+        """Equal for calls of the function that need the same nodes."""
+        return None if self._used is None else frozenset(self._used), self.unused
 
     def may_run(self, name: str) -> bool:
         """Whether TensorFlow runs a node (or argument), or a tap may make it run."""
@@ -173,11 +187,21 @@ class Liveness:
     @cached_property
     def live(self) -> dict[str, None]:
         """Names of the nodes that run without taps."""
-        return live_nodes(self._definition, self._returned, self._functions)
+        return self._running[0]
+
+    @property
+    def _read(self) -> set[str]:
+        return self._running[1]
+
+    @cached_property
+    def _running(self) -> tuple[dict[str, None], set[str]]:
+        return _running(self._definition, self._returned, self._functions)
 
     def unused_variables(self, node: internals.NodeDef) -> set[int]:
         """Positions of the variables of a running loop that are not computed without taps."""
-        if node.op != "StatelessWhile" or node.name not in self.live or f"^{node.name}" in self._read:
+        if node.op != "StatelessWhile" or node.name not in self.live:
+            return set()
+        if not self._read.isdisjoint({node.name, f"^{node.name}"}):  # all of it
             return set()
         needed = _needed_variables(node, self._outputs_read(node), self._functions)
         return set(range(len(node.attr["T"].list.type))) - needed
@@ -190,6 +214,28 @@ class Liveness:
         if node.op == "StatelessWhile":
             return set(range(len(node.attr["T"].list.type))) - self.unused_variables(node)
         return self._outputs_read(node) if node.op in CALLS else None
+
+    @cached_property
+    def uncomputed(self) -> set[str]:
+        """Outputs (`node:output:index`) of running loops and calls that a tap must not read: loop variables
+        that nothing needs, and results that depend on them or on nodes that may raise."""
+        return {
+            f"{node.name}:output:{index}"
+            for node in self._definition.node_def
+            if node.name in self.live
+            for index in (*self.unused_variables(node), *self._uncomputed_results(node))
+        }
+
+    def _uncomputed_results(self, node: internals.NodeDef) -> Iterator[int]:
+        used = self.used_outputs(node) if node.op in CALLS else None
+        function = self._functions.get(node.attr["f"].func.name) if used is not None else None
+        if function is None or used is None or len(used) == len(node.attr["Tout"].list.type):
+            return
+        inside = Liveness(function, self._functions, used)
+        for index, output in enumerate(function.definition.signature.output_arg):
+            source = function.definition.ret[output.name]
+            if source in inside.uncomputed or not inside.may_run(source.split(":")[0]):
+                yield index
 
     def _outputs_read(self, node: internals.NodeDef) -> set[int]:
         return {int(source.rpartition(":")[2]) for source in self._read if source.startswith(f"{node.name}:")}
@@ -205,22 +251,16 @@ class Liveness:
         ]
 
     @cached_property
-    def _read(self) -> set[str]:
-        """All tensors that running nodes read, and the returned tensors that are used."""
-        live = (node for node in self._definition.node_def if node.name in self.live)
-        return {*self._returned, *(source for node in live for source in node.input)}
-
-    @cached_property
     def _risky(self) -> set[str]:
-        """Nodes that do not run anyway, and may raise or depend on such a node that may, or on an unused
-        argument; and these arguments."""
+        """Nodes that do not run anyway, and may raise or depend on such a node that may, on an unused
+        argument or on what is `uncomputed`; and these arguments."""
         readers: dict[str, list[str]] = {}
         risky = set(self._unused)
         for node in self._definition.node_def:
             if node.name not in self.live:
                 for source in node.input:
                     readers.setdefault(source.removeprefix("^").split(":")[0], []).append(node.name)
-                if self._may_fail(node):
+                if self._may_fail(node) or not self.uncomputed.isdisjoint(node.input):
                     risky.add(node.name)
         waiting = list(risky)
         while waiting:
