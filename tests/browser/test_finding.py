@@ -95,13 +95,13 @@ TYPE_AND_ENTER = """(field, text) => {
 def test_letters_typed_while_the_palette_is_loaded_are_for_its_field(tap: TapPage, site: Site) -> None:
     """GIVEN a page whose other code is still loading WHEN a word follows Ctrl+K THEN it runs no commands."""
     held: list[Route] = []
-    code = re.compile(r"/assets/lazy_views-")
-    tap.page.route(code, lambda route: held.append(route))
+    answer = held.append
+    tap.page.route(re.compile(r"/assets/lazy_views-"), lambda route: answer(route))
     tap.enter(site)
     before = tap.page.url
     tap.page.keyboard.press("Control+k")
     tap.page.keyboard.type("goto")
-    tap.page.unroute(code)
+    answer = Route.continue_
     for route in held:
         route.continue_()
     expect(tap.page.get_by_test_id("palette-field")).to_have_value("goto")
