@@ -14,6 +14,7 @@ from dumped import Dumped
 from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.capture.instrument import liveness
 from tensortap.capture.instrument.loop_iterations import LoopStride
+from tensortap.capture.instrument.summed_terms import SummedTerms
 from tensortap.capture.tap import Tap
 from tensortap.capture.watching.watch import Watch
 from tensortap.index.logdir_index import LogIndex
@@ -224,3 +225,30 @@ def test_a_loop_with_many_variables_is_looked_into_once(monkeypatch: pytest.Monk
     assert live.keys() >= {
         node.name for node in functions[root].definition.node_def if node.op == "StatelessWhile"
     }
+
+
+def test_each_result_of_nested_loops_is_followed_to_its_arguments_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN loops in loops with many variables, and their gradient THEN the work does not grow with each
+    level."""
+
+    def turning(x: Any, count: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            turned = [x + float(number) for number in range(8)]
+            for _ in tf.range(count):
+                for _ in tf.range(count):
+                    for _ in tf.range(count):
+                        turned = [tf.sin(a) * b for a, b in zip(turned, turned[1:] + turned[:1], strict=True)]
+            total = tf.add_n(turned)
+        return tape.gradient(total, x)
+
+    followed: list[object] = []
+    behind = SummedTerms.behind
+    monkeypatch.setattr(SummedTerms, "behind", lambda *args: followed.append(args) or behind(*args))
+    with Tap(tmp_path / "r", Watch(steps=1)) as tap:
+        function = tf.function(turning)
+        with tap.step():
+            function(tf.constant(0.5), tf.constant(2))
+    assert 0 < len(followed) < 5_000  # 771; 41,060 without a cache

@@ -48,11 +48,12 @@ class SummedTerms:
         self.uses = Uses(function)
         self._merges = Merges(self.uses)
         self._function, self._calls, self._summed = function, calls, summed
+        self._arguments: dict[int, frozenset[int]] = {}  # by result: each caller asks, at each level of loops
 
     def for_callers(self, summed: frozenset[int]) -> SummedTerms:
         """The same function, called by others that sum these results."""
         terms = SummedTerms(self._function, self._calls, summed)
-        vars(terms).update(uses=self.uses, _merges=self._merges, local=self.local)
+        vars(terms).update(uses=self.uses, _merges=self._merges, local=self.local, _arguments=self._arguments)
         return terms
 
     @property
@@ -100,7 +101,10 @@ class SummedTerms:
 
     def arguments_of(self, result: int) -> frozenset[int]:
         """Positions of the arguments that a result may be."""
-        return self._positions(self.behind(self._results[result : result + 1]))
+        if result not in self._arguments:
+            found = self.behind(self._results[result : result + 1])
+            self._arguments[result] = self._positions(found)
+        return self._arguments[result]
 
     def results(self, node: internals.NodeDef) -> frozenset[int]:
         """Positions of the results of a call that are terms, there or in the next iteration of a loop."""
