@@ -70,7 +70,7 @@ def add_copy(definition: internals.FunctionDef, reference: str, dtype: Any) -> s
 
 def leave_unchanged(body: internals.FunctionDef, variables: Iterable[int]) -> None:
     """Makes the body of a loop compute no next value of some variables. What keeps a loop alive needs all of
-    its variables, also those that TensorFlow would leave out."""
+    its variables, also those that TensorFlow would omit."""
     for index in variables:
         body.ret[body.signature.output_arg[index].name] = body.signature.input_arg[index].name
 

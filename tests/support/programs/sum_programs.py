@@ -113,5 +113,5 @@ def residuals_of_normalized(capture: Capture) -> Results:
 
 PROGRAMS: list[Program] = [
     *(weight_shared_by_loops, weight_shared_after_noise, draws_in_sums),
-    *(arguments_in_sums, residuals_of_normalized),
+    arguments_in_sums,
 ]
