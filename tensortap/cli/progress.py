@@ -82,7 +82,12 @@ def part_progress(title: str) -> Iterator[Callable[[int, int], None]]:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console(stderr=True), transient=True) as shown:
         task = shown.add_task(escaped(title), total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+        def show(done: int, total: int) -> None:
+            if done or total > 1:  # how much of a single task is done is unknown: the bar has no percentage
+                shown.update(task, completed=done, total=total)
+
+        yield show
 
 
 @contextlib.contextmanager

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from .argument_types import local
+
+_MEMORY = re.compile(r"(\d+(?:\.\d*)?|\.\d+) *([MG]?)B?", re.ASCII | re.IGNORECASE)
 
 
 def add_analysis_arguments(parser: argparse.ArgumentParser) -> None:
@@ -114,5 +117,11 @@ def _amount(text: str) -> float:
 
 
 def byte_count(text: str) -> int:
-    """An argparse type: gigabytes of 10^9 bytes, as bytes."""
-    return int(_amount(text) * 1e9)
+    """An argparse type: gigabytes of 10^9 bytes, or with their unit `300MB`, as bytes."""
+    match = _MEMORY.fullmatch(text.strip())
+    count = float(match[1]) * (1e6 if match[2].upper() == "M" else 1e9) if match else 0.0
+    if not 0 < count <= 1e15:
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r} is not a size of memory; write 0.5 (GB), 0.5GB or 500MB"
+        )
+    return int(count)

@@ -42,7 +42,7 @@ from .parts import merge_by_tensor, scan_workers, write_part
 
 PART_BYTES = 64 << 20  # of streams that a part is made of, at most; a step is never in two parts
 _END = 1 / 16  # of it for the first and the last part of a larger run: a page begins with their steps
-_WORKERS_AT_ONCE = 16  # that one task scans
+_WORKERS_AT_ONCE, _FEWEST_SCANS = 16, 8  # that one task scans; tasks, if there are so many workers
 _LOCK = "lock"
 
 
@@ -175,7 +175,8 @@ def _scan(
 ) -> dict[str, dict[str, Any]]:
     """Scan each worker that has new commits."""
     positions = {worker: mark.position for worker, mark in known.workers.items()}
-    groups = [workers[at : at + _WORKERS_AT_ONCE] for at in range(0, len(workers), _WORKERS_AT_ONCE)]
+    size = min(_WORKERS_AT_ONCE, ceil(len(workers) / _FEWEST_SCANS))
+    groups = [workers[at : at + size] for at in range(0, len(workers), size or 1)]
     arguments = [
         {
             "run": str(run_dir),

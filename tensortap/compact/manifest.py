@@ -266,7 +266,8 @@ def remove_unnamed(run_dir: Path, manifest: Manifest) -> None:
                     Path(entry.path).unlink()
 
 
-_verified: dict[tuple[Path, Entry], int] = {}  # checksums
+_MOST_VERIFIED = 10_000  # files
+_verified: dict[Path, tuple[Entry, int]] = {}  # as they were found, and their checksums
 
 
 def verify(run_dir: Path, file: CompactFile, *, again: bool = False) -> Path:
@@ -281,9 +282,13 @@ def verify(run_dir: Path, file: CompactFile, *, again: bool = False) -> Path:
     path = file.path(run_dir)
     try:
         found = stat_path(path)
-        if again or (path, found) not in _verified:
-            _verified[path, found] = crc32c_of_file(path, found.size)
-        sound = found.size == file.size and _verified[path, found] == file.crc32c
+        known, checksum = _verified.get(path, (None, 0))
+        if again or known != found:
+            checksum = crc32c_of_file(path, found.size)
+            if len(_verified) >= _MOST_VERIFIED:
+                _verified.clear()
+            _verified[path] = found, checksum
+        sound = found.size == file.size and checksum == file.crc32c
     except (OSError, DamagedError):
         sound = False
     if not sound:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tensortap.core.errors import DamagedError, FormatVersionError, SelectionError
+from tensortap.core.text import did_you_mean
 from tensortap.dump.format.layout import missing_statistics
 from tensortap.dump.format.run_files import CLOSED_FILE, worker_info, wrong_total
 from tensortap.dump.read.runs import RunReader
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 TABLES = ("snapshots", "histograms", "by_step", "by_tensor", "workers")
 _POLL = 16 << 20  # decoded bytes of the streams at a time
 _HINT = f"Use one SELECT over the tables {', '.join(TABLES)}; see 'tensortap sql --help'."
+_NO_TABLE = re.compile(r"(Catalog Error: Table with name (.*) does not exist!) Did you mean \"(.*)\"\?")
 
 
 def query_run(
@@ -61,8 +63,16 @@ def query_run(
         with _connect(run_dir, query, damage, dropped) as connection:
             return _plain_numbers(connection.execute(query).to_arrow_table())
     except duckdb.Error as error:
-        first, _, _ = str(error).partition("\n\n")
-        raise SelectionError(" ".join(first.split())[:500], _HINT) from error
+        raise SelectionError(_sentence(str(error)), _HINT) from error
+
+
+def _sentence(error: str) -> str:
+    """The first lines of an error of DuckDB, which may suggest a table of its own (`pg_enum`)."""
+    text = " ".join(error.partition("\n\n")[0].split())[:500]
+    missing = _NO_TABLE.fullmatch(text)
+    if missing is None or missing[3] in TABLES:
+        return text
+    return f"{missing[1]} {did_you_mean(missing[2], TABLES, '')}".rstrip()
 
 
 def _plain_numbers(table: pa.Table) -> pa.Table:

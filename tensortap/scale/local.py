@@ -1,10 +1,12 @@
-"""The engine of this machine: processes that are started for the work, and end with it."""
+"""The engine of this machine: this process, and others that are started for the work and end with it."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from typing import Self
 
 from tensortap.core.errors import TensortapError
@@ -16,54 +18,55 @@ from .task import Record, Task, run_task, task_name
 
 
 class LocalEngine:
-    """Runs tasks in at most `processes` processes; a single task, or one process, is this one.
+    """Runs tasks in at most `processes` processes. This one is the first, and works while others start.
 
-    `idle`: seconds without work after which the processes end, also before the engine is closed.
+    `idle`: for a process that must answer others meanwhile, as a server: it runs only single tasks, and other
+    processes end after that many seconds without work, also before the engine is closed.
     """
 
     def __init__(self, processes: int, idle: float | None = None) -> None:
-        self._processes = processes
+        self._processes, self._takes_part = processes, idle is None
         self._pool = ChildPool("scale.task", most=processes, idle=idle)
 
     def map(
         self, task: Task, arguments: Sequence[Record], advance: AdvanceCount = ignore_count
     ) -> list[Record]:
         """See `Engine.map`."""
-        total, done = len(arguments), 0
-        name = task_name(task)
+        name, total = task_name(task), len(arguments)
+        remaining, lock = iter(range(total)), threading.Lock()
+        answers: dict[int, Record] = {}
         advance(0, total)
-        if min(total, self._processes) <= 1:
-            answers = []
-            for argument in arguments:
-                answers.append(run_task(name, argument))
-                advance(len(answers), total)
-            return answers
-        lock, cancellations = threading.Lock(), [Cancellation() for _ in arguments]
 
-        def ask(index: int) -> Record:
-            nonlocal done
-            answer = self._ask({"task": name, "argument": arguments[index]}, cancellations[index])
-            with lock:
-                done += 1
-                advance(done, total)
-            return answer
-
-        with ThreadPoolExecutor(min(total, self._processes)) as threads:
-            futures = [threads.submit(ask, index) for index in range(total)]
+        def work(answer_to: Callable[[Record], Record]) -> None:
             try:
-                wait(futures, return_when=FIRST_EXCEPTION)
-                for future in futures:
-                    if future.done():
-                        future.result()
-                return [future.result() for future in futures]
+                while (index := next(remaining, None)) is not None:
+                    answer = answer_to(arguments[index])
+                    with lock:
+                        answers[index] = answer
+                        advance(len(answers), total)
+            except BaseException:
+                deque(remaining, maxlen=0)  # no further task begins
+                raise
+
+        processes = min(total, self._processes)
+        takes_part = self._takes_part or processes <= 1
+        cancellations = [Cancellation() for _ in range(processes - takes_part)]
+        with ThreadPoolExecutor(self._processes) as threads:
+            others = [threads.submit(work, partial(self._ask, name, each)) for each in cancellations]
+            try:
+                if takes_part:
+                    work(partial(run_task, name))
+                for other in as_completed(others):
+                    other.result()
             except BaseException:  # Ctrl-C, too
-                for future in futures:
-                    future.cancel()
+                deque(remaining, maxlen=0)
                 for cancellation in cancellations:
                     cancellation.cancel()
                 raise
+        return [answers[index] for index in range(total)]
 
-    def _ask(self, request: Record, cancellation: Cancellation) -> Record:
+    def _ask(self, name: str, cancellation: Cancellation, argument: Record) -> Record:
+        request = {"task": name, "argument": argument}
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 answer, data = self._pool.ask(request, cancellation=cancellation)

@@ -17,6 +17,7 @@ from small_dump import ODD_NODES, WEIGHTS, write_dump
 
 import tensortap
 from tensortap.cli.main import COMMANDS
+from tensortap.cli.replay_options import byte_count
 from tensortap.core.errors import IncompleteWarning
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.server.app import create_app
@@ -41,9 +42,19 @@ def test_the_limits_of_a_replay_name_units_and_defaults(
     reported = " ".join(run(command, "--help")[1].split())
     assert f"--{prefix}seconds S time limit of a replay in seconds (default: {seconds})" in reported
     assert f"in GB (10^9 bytes), e.g. 0.5 (default: {memory})" in reported
-    for refused in ("nan", "0", "-1", "2G", "1e9"):
+    for refused in ("nan", "0", "-1", "2T", "1e9", "1000001"):
         status, _, err = run(command, "logs", f"--{prefix}memory={refused}")
-        assert status == 2 and "must be a number above 0" in err
+        assert status == 2 and f"'{refused}' is not a size of memory; write 0.5 (GB)" in err
+
+
+def test_limits_of_memory_have_units() -> None:
+    assert [byte_count(text) for text in ("0.5", "2G", "1.5 GB", "300MB", "300m")] == [
+        500_000_000,
+        2_000_000_000,
+        1_500_000_000,
+        300_000_000,
+        300_000_000,
+    ]
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"serve", "demo", "step"}))

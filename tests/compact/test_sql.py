@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,15 @@ def test_what_is_refused(tmp_path: Path, query: str) -> None:
         query_run(tmp_path / "r", query.replace("{run}", str(tmp_path / "r")))
     assert "\n" not in refused.value.message
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
+
+
+def test_errors_suggest_tables_of_the_run(tmp_path: Path) -> None:
+    write_worker(tmp_path, range(1))
+    for name, hint in [("snapshot", "Did you mean"), ("tensors", "by_tensor"), ("pg_enumx", "")]:
+        with pytest.raises(SelectionError) as refused:
+            query_run(tmp_path / "r", f"SELECT * FROM {name}")
+        assert hint in refused.value.message
+        assert not re.search("pg_|sqlite|_rows", refused.value.message.partition("exist")[2])
 
 
 @pytest.mark.parametrize("name", ["odd [1] *'name?", "ü {a}"])

@@ -81,8 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=byte_count,
         default=byte_count("1"),
         metavar="GB",
-        help="memory limit of the server, in GB of 10^9 bytes (default: 1); the processes for analyses "
-        "share as much again",
+        help="memory limit of the server, in GB of 10^9 bytes, or with a unit as in 500MB (default: 1); the "
+        "processes for analyses share as much again",
     )
     parser.add_argument(
         "--rules",
