@@ -42,7 +42,7 @@ from .parts import merge_by_tensor, scan_workers, write_part
 
 PART_BYTES = 64 << 20  # of streams that a part is made of, at most; a step is never in two parts
 _END = 1 / 16  # of it for the first and the last part of a larger run: a page begins with their steps
-_WORKERS_AT_ONCE, _FEWEST_SCANS = 16, 8  # that one task scans; tasks, if there are so many workers
+_WORKERS_AT_ONCE, _FEWEST_SCANS = 16, 8  # that one task scans; tasks for 8 workers or more
 _LOCK = "lock"
 
 

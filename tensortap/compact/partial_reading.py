@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tensortap.core.dtypes import Ints
+from tensortap.core.dtypes import Array, Ints
 from tensortap.core.errors import DamagedError
 from tensortap.storage.files import FileReader
 from tensortap.storage.uri import shown_path
@@ -28,8 +28,11 @@ from .manifest import CompactFile
 _GROUPS = b"tensortap groups"
 
 
-def write_groups(path: Path, table: pa.Table, rows: int) -> tuple[int, int]:
+def write_groups(path: Path, table: pa.Table, rows: int, order: Array | None = None) -> tuple[int, int]:
     """Writes a Parquet file of row groups of `rows` rows; texts that are dictionaries stay so.
+
+    Args:
+        order: [rows of the table], the rows as they are written; None: as they are.
 
     Returns:
         Size in bytes and CRC-32C of the footer.
@@ -49,7 +52,8 @@ def write_groups(path: Path, table: pa.Table, rows: int) -> tuple[int, int]:
         ) as writer:
             bounds = [file.tell()]
             for at in range(0, table.num_rows, rows):
-                writer.write_table(table.slice(at, rows))
+                group = table.slice(at, rows) if order is None else table.take(order[at : at + rows])
+                writer.write_table(group)
                 bounds.append(file.tell())
             sums = []
             for start, stop in pairwise(bounds):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, NotARunError
 from tensortap.dump.format.frames import Frame, read_frame, read_schema_message
 from tensortap.dump.format.layout import stats_path
@@ -138,17 +139,20 @@ def write_part(argument: Record) -> Record:
     """
     run_dir = _run_dir(argument)
     first, last = argument["first"], argument["last"]
-    pieces = [_from_part(run_dir, source) for source in argument["sources"]]
+    pieces = [_within(_from_part(run_dir, source), first, last) for source in argument["sources"]]
     for worker, file, start, stop in argument["ranges"]:
-        pieces += [stream_rows(batches, worker) for batches in read_range(run_dir, worker, file, start, stop)]
-    table = pa.concat_tables(_within(piece, first, last) for piece in pieces).unify_dictionaries()
+        for batches in read_range(run_dir, worker, file, start, stop):
+            pieces.append(_within(stream_rows(batches, worker), first, last))
+    table = pa.concat_tables(pieces).unify_dictionaries()
     del pieces
     answer: Record = {"snapshots": table.num_rows}
 
-    def write(kind: str, content: pa.Table) -> None:
-        answer[kind] = asdict(write_table(run_dir, f"{kind}-{first}-{last}-{argument['name']}", content))
+    def write(kind: str, content: pa.Table, order: Array | None = None) -> None:
+        stem = f"{kind}-{first}-{last}-{argument['name']}"
+        answer[kind] = asdict(write_table(run_dir, stem, content, order))
 
-    # Column by column, and histograms by themselves: there is not room for a part three times.
+    # Column by column, and histograms in the order of their rows while they are written: memory is slow where
+    # a virtual machine must get it from its host first.
     columns = dict(zip(table.column_names, table.columns, strict=True))
     del table
     for column in columns:
@@ -156,7 +160,7 @@ def write_part(argument: Record) -> Record:
     table = pa.table(columns)
     del columns
     order = order_of(table, (*SNAPSHOT, "seq"))
-    write("histograms", table.select([*SNAPSHOT, *HISTOGRAM]).take(order))
+    write("histograms", table.select([*SNAPSHOT, *HISTOGRAM]), order)
     table = table.select(ROW_COLUMNS)  # from here on without histograms
     table = table.take(order)
     write("rows", table)
@@ -215,12 +219,16 @@ def stream_rows(batches: Sequence[pa.RecordBatch], worker: str) -> pa.Table:
     return _alike(table.append_column("worker", codes))
 
 
-def write_table(run_dir: Path, stem: str, table: pa.Table) -> CompactFile:
-    """Writes a Parquet file whole, under a temporary name first. Raises OSError."""
+def write_table(run_dir: Path, stem: str, table: pa.Table, order: Array | None = None) -> CompactFile:
+    """Writes a Parquet file whole, under a temporary name first. Raises OSError.
+
+    Args:
+        order: [rows], the rows of the table in the order in which they are written; None: as they are.
+    """
     path = run_dir / FOLDER / f"{stem}.parquet"
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.tmp")
     try:
-        footer = write_groups(temporary, table.replace_schema_metadata(_METADATA), _group_rows(table))
+        footer = write_groups(temporary, table.replace_schema_metadata(_METADATA), _group_rows(table), order)
         size = temporary.stat().st_size
         file = CompactFile(path.name, size, crc32c_of_file(temporary, size), *footer)
         temporary.replace(path)

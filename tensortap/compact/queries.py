@@ -67,7 +67,7 @@ def query_run(
 
 
 def _sentence(error: str) -> str:
-    """The first lines of an error of DuckDB, which may suggest a table of its own (`pg_enum`)."""
+    """The first lines of an error of DuckDB, which may suggest an internal table (`pg_enum`)."""
     text = " ".join(error.partition("\n\n")[0].split())[:500]
     missing = _NO_TABLE.fullmatch(text)
     if missing is None or missing[3] in TABLES:

@@ -45,7 +45,7 @@ class LocalEngine:
                         answers[index] = answer
                         advance(len(answers), total)
             except BaseException:
-                deque(remaining, maxlen=0)  # no further task begins
+                deque(remaining, maxlen=0)  # starts nothing more
                 raise
 
         processes = min(total, self._processes)

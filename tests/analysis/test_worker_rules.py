@@ -11,6 +11,8 @@ import pytest
 from compacted import compact
 from synthetic_runs import TRAINING, findings_of, node
 
+from tensortap.analysis.compare.compare import compare
+from tensortap.analysis.compare.side import Side
 from tensortap.analysis.rules.runner import Findings, check_rules
 from tensortap.analysis.run_view.run_view import RunView
 from tensortap.compact import compactor, parts
@@ -64,6 +66,22 @@ def test_the_worker_that_leaves_is_named(tmp_path: Path, nodes: tuple[Node, ...]
     assert found.text.startswith(f"{'dense/kernel' if nodes else 'w:0'} of worker 3 differs from that of the")
     assert "the other 7 workers from step 7 on" in found.text
     assert (found.first_step, found.last_step, found.steps, found.of) == (7, 11, 5, 12)
+
+
+def test_two_workers_are_compared_where_their_weights_part(tmp_path: Path) -> None:
+    """GIVEN batches that differ from step 0 on."""
+    run = job(tmp_path, 4, {"w": one_leaves, "x": own, "loss": own})
+    workers = [worker.id for worker in run.workers]
+    found = compare(Side(run, worker=workers[0]), Side(run, worker=workers[3]))
+    assert (found.a.step, found.differ) == (7, True)
+    assert found.first is not None
+    assert found.first.difference.tensor == "w:0"
+    assert found.first.text.endswith("differ at step 7; they are equal at 7 earlier steps.")
+    assert "4 later steps were not compared." in found.notes
+    alike = compare(Side(run, worker=workers[0]), Side(run, worker=workers[1]))
+    assert (alike.a.step, alike.differ) == (0, True)
+    assert alike.notes[0].startswith("1 weight or all-reduced gradient of both workers")
+    assert "equal at 12 steps" in alike.notes[0]
 
 
 def test_a_compacted_copy_reads_only_tensors_that_differ(

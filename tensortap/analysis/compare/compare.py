@@ -34,6 +34,7 @@ from .propagation.difference_flow import (
 from .propagation.mismatches import unpair_mismatches, unpaired_notes
 from .side import Side
 from .tensor_pairs import PairDetails, StepPairs
+from .worker_drift import WorkerDrift, find_drift
 
 _DIFFER = ("diverges", "amplified", "inherited")
 
@@ -49,7 +50,8 @@ def compare(
     """Compares the captured tensors of two sides.
 
     Without steps, all steps captured by both are compared, ascending, up to the first difference beyond
-    noise; with a step on one side only, that of the other is the same.
+    noise; with a step on one side only, that of the other is the same. Of two workers of one run, the first
+    step is compared at which their weights or all-reduced gradients differ, if there is one.
 
     Args:
         matches: node in A -> node in B, before names and structure are asked.
@@ -67,12 +69,17 @@ def compare(
     wanted = None if where is None else _wanted(a, where)
     matcher, steps, carried = Matcher(matches or {}), _steps(a, b), State()
     progress = progress or (ignore_advance)
+    drift = find_drift(a, b, [step for step, _ in steps])
+    if drift is not None and drift.place >= 0:
+        at = _StepComparison(a, b, *steps[drift.place])
+        at.measure(matcher, carried, progress)
+        return at.result(1, len(steps) - drift.place, wanted, drift)
     for number in _steps_to_compare(matcher, a, b, steps, progress):
         at = _StepComparison(a, b, *steps[number])
         at.measure(matcher, carried, progress)
         carried = at.carried
         if number == len(steps) - 1 or at.differs:
-            return at.result(number + 1, len(steps), wanted)
+            return at.result(number + 1, len(steps), wanted, drift)
     raise AssertionError("there is at least one step")
 
 
@@ -192,7 +199,13 @@ class _StepComparison:
         (details,) = pairs.details([entry.measured.number])
         return _difference(matching, entry, details, len(visits))
 
-    def result(self, number: int, total: int, wanted: set[tuple[str, str, int]] | None) -> Comparison:
+    def result(
+        self,
+        number: int,
+        total: int,
+        wanted: set[tuple[str, str, int]] | None,
+        drift: WorkerDrift | None,
+    ) -> Comparison:
         """The records."""
         self._fill()
         step_a, step_b = self.steps
@@ -200,7 +213,8 @@ class _StepComparison:
             entry for entry in self.tensors if wanted is None or (entry.graph, entry.tensor, step_a) in wanted
         ]
         left, right = self._left()
-        differ = any(entry.verdict in _DIFFER for entry in shown)
+        first = None if drift is None else drift.first(self.a.run, step_a, self.tensors)
+        differ = first is not None or any(entry.verdict in _DIFFER for entry in shown)
         runs = self.a.run, self.b.run
         calls = StepCalls(self.a.run, step_a, self.a.worker_at(step_a)[0] or 0)
         return Comparison(
@@ -210,11 +224,13 @@ class _StepComparison:
             graphs=[graph_pair(matching) for matching, _, _ in self.flows],
             tensors=shown,
             counts={v: sum(entry.verdict == v for entry in shown) for v in DIFFERENCE_VERDICTS},
-            first=first_divergence(runs, self.flows, self.tensors, self, number, calls) if differ else None,
+            first=first_divergence(runs, self.flows, self.tensors, self, number, calls)
+            if differ and first is None
+            else first,
             only_a=left,
             only_b=right,
             differ=differ,
-            notes=[*self._unshown(shown), *self._notes(number, total)],
+            notes=[*self._unshown(shown), *_copies_note(drift, total), *self._notes(number, total)],
         )
 
     def _unshown(self, shown: list[TensorDifference]) -> Iterator[str]:
@@ -263,6 +279,13 @@ class _StepComparison:
         if number < total:
             later = counted(total - number, "later step")
             yield f"{later} {'was' if total - number == 1 else 'were'} not compared."
+
+
+def _copies_note(drift: WorkerDrift | None, steps: int) -> Iterator[str]:
+    """Whether other differences of two workers are expected."""
+    if drift is not None and drift.place < 0:
+        equal = f"{counted(drift.copies, 'weight or all-reduced gradient')} of both workers"
+        yield f"{equal}: equal at {counted(steps, 'step')}. Other tensors differ with the workers' batches."
 
 
 def _difference(

@@ -23,6 +23,7 @@ _LOSS = re.compile(r"loss", re.IGNORECASE)
 _UPDATE = re.compile(r"Assign|(Resource)?((Sparse)?Apply|Scatter(?!Nd$|NdNon)|StridedSliceAssign)")
 _MARK = "tensortap."
 GRAPHS = 32  # in the cache; weak keys would never be freed, because the cached roles reference their graph
+_ALL_REDUCED = ("CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3", "HorovodAllreduce")
 _STATISTICS = ("moving_mean", "moving_variance")
 _UNTRAINED = ("bias", "beta", "gamma", *_STATISTICS)
 
@@ -257,6 +258,14 @@ class TensorRole:
     def is_statistic(self) -> bool:
         """Whether it is a moving mean or variance: batch normalization sets them, no gradient does."""
         return self.variable.rpartition("/")[2].startswith(_STATISTICS)
+
+    @property
+    def is_replicated(self) -> bool:
+        """Whether data-parallel workers hold equal copies: weights, and sums over workers.
+
+        Moving averages of batch normalization are each worker's own until they are saved.
+        """
+        return (self.kind == "weight" and not self.is_statistic) or self.op_type in _ALL_REDUCED
 
 
 _MAX_DEPTH = 20  # casts and calls between a read and the variable's handle

@@ -14,14 +14,14 @@ from tensortap.index.snapshot import Snapshot
 from .distances import NAN, Metrics, decibel
 
 _NONFINITE = ("nan", "pos_inf", "neg_inf")
-_EQUAL = (*_NONFINITE, "zero", "negative", "positive", "min", "max", "mean", "l2")
+SUMMARY_COLUMNS = (*_NONFINITE, "zero", "negative", "positive", "min", "max", "mean", "l2")
 _SMOOTHING = 0.5  # counts added to each used bucket (Jeffreys' prior): an empty one would make KL infinite
 
 
 def equal_summaries(a: RunIndex, b: RunIndex, rows_a: Array, rows_b: Array) -> Array:
     """bool[pairs]: whether shapes, counts, extrema, means and norms are equal. Histograms are not read."""
     equal = equal_shapes(a, b, rows_a, rows_b)
-    for name in _EQUAL:
+    for name in SUMMARY_COLUMNS:
         left, right = a.catalog.column(name, rows_a), b.catalog.column(name, rows_b)
         equal &= (left == right) | ((left != left) & (right != right))  # NaN: no finite element
     return equal

@@ -24,7 +24,6 @@ from ...run_view.snapshot_rows import SnapshotRows
 from ..finding import Evidence, Hit, Severity
 from ..rule import Limits, rule
 
-_ALL_REDUCED = ("CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3", "HorovodAllreduce")
 _COLUMNS = ("size", "nan", "pos_inf", "neg_inf", "zero", "negative", "positive", "min", "max", "mean", "l2")
 _NAMED_RANKS = 5
 _FEWEST_WORKERS = 3  # of two none is usual
@@ -164,13 +163,8 @@ def _missing_text(ranks: Sequence[int], reached: int, of: int, missed: Array) ->
 
 
 def _may_be_replicated(tensor: TensorRole) -> bool:
-    """Weights trained equally on all workers, sums over workers, and tensors without a graph.
-
-    Moving averages of batch normalization are each worker's own until they are saved.
-    """
-    if not tensor.op_type:
-        return True
-    return (tensor.kind == "weight" and not tensor.is_statistic) or tensor.op_type in _ALL_REDUCED
+    """Also tensors without a graph."""
+    return not tensor.op_type or tensor.is_replicated
 
 
 @dataclass(frozen=True, slots=True)
