@@ -96,11 +96,11 @@ def test_visits_of_a_branch_in_a_loop_are_iterations(tmp_path: Path) -> None:
                 y = x
                 for i in tf.range(5):
                     y = tf.add(inner(y, i % 3), 1.0, name="plus")
-            return tape.gradient(y, x)
+            return tape.gradient(y, x), y
 
         with tap.step(0):
-            assert loop(tf.constant(1.0)) == 4.0
-            assert loop(tf.constant(2.0)) == 4.0
+            assert loop(tf.constant(1.0))[0] == 4.0
+            assert loop(tf.constant(2.0))[0] == 4.0
         with tap.step(3):
             loop(tf.constant(3.0))
 

@@ -216,11 +216,11 @@ def test_a_loop_with_many_variables_is_looked_into_once(monkeypatch: pytest.Monk
 
     root = sums.get_concrete_function(tf.TensorSpec([])).name.decode()
     functions, found = closure(root), list[set[int]]()
-    original = liveness._needed_variables
+    original = liveness.Livenesses._needed_variables
     monkeypatch.setattr(
-        liveness, "_needed_variables", lambda *args: found.append(original(*args)) or found[-1]
+        liveness.Livenesses, "_needed_variables", lambda *args: found.append(original(*args)) or found[-1]
     )
-    live = liveness.live_nodes(functions[root].definition, functions[root].definition.ret.values(), functions)
+    live = liveness.Livenesses(functions).of(root).live
     assert [len(variables) for variables in found] == [30]
     assert live.keys() >= {
         node.name for node in functions[root].definition.node_def if node.op == "StatelessWhile"

@@ -23,7 +23,7 @@ from ..tracing.traced_function import Place, TracedRoot
 from .added_nodes import MARK, add_copy, begin_with_zero, hold, keep_alive, leave_unchanged, tie_to_result
 from .device_summary import add_summary
 from .grappler_duplicates import DUPLICATE, Duplicates
-from .liveness import Liveness, Stages
+from .liveness import Liveness, Livenesses, Stages
 from .loop_iterations import IterationCounter, LoopStride
 from .loop_stride import LOOPS, can_divide, can_number, captured_outputs, divide
 from .summed_terms import SummingCalls
@@ -191,13 +191,14 @@ class _Rewriter:
             for node in function.definition.node_def
             for callee in callees(node)
         )
+        self._livenesses = Livenesses(self._functions)
         self._summing = SummingCalls(self._functions)
         self._leads_to_chosen = cache(self._find_chosen)
 
     def run(self) -> Rewritten:
         result = self._result
         root = self._functions[self._root]
-        needed = Liveness(root, self._functions)
+        needed = self._livenesses.of(self._root)
         result.name, result.outputs = self._copy(root, needed, _Site())
         result.only_for_taps -= self._run_anyway
         for uncopied in self._functions.keys() - self._copied:
@@ -288,13 +289,11 @@ class _Rewriter:
     def _own(self, function: TracedFunction, needed: Liveness, route: Route) -> list[tuple[Tapped, str]]:
         """The chosen tensors of the function itself, with how its definition refers to them."""
         found = []
-        for operation in filter(
-            lambda operation: needed.may_run(operation.name), function.operations.values()
-        ):
+        for operation in function.operations.values():
             for slot, tensor in enumerate(operation.outputs):
                 place = (function.name, operation.name, slot)
                 reference = function.references.get(tensor.name)
-                if place in self._chosen and reference is not None and reference not in needed.uncomputed:
+                if place in self._chosen and reference is not None and needed.may_run(reference):
                     nbytes = (tensor.shape.num_elements() or 0) * (tensor.dtype.size or 0)
                     found.append((Tapped(place, tensor.dtype, nbytes, route), reference))
         return found
@@ -335,9 +334,9 @@ class _Rewriter:
                     place for callee in chosen for place in self._by_function.get(callee.function, ())
                 ]
                 continue
-            used, unused = needed.used_outputs(node), needed.unused_variables(node)
-            for index in unused:
-                if not needed.may_run(node.input[index].split(":")[0]):
+            used, unused = needed.used_outputs(node), needed.unused_arguments(node)
+            for index in unused if node.op in LOOPS else ():
+                if not needed.may_run(node.input[index]):
                     begin_with_zero(definition, node, index)
             counter = IterationCounter(f"{definition.signature.name}_{node.name}_clock")
             loop, stride = internals.copied_node(node), self._stride_of(definition, node, needed, site)
@@ -406,7 +405,7 @@ class _Rewriter:
     ) -> list[tuple[Tapped, str]]:
         function = self._functions[callee.function]
         used = None if callee.role == "cond" else used  # it returns whether the loop continues
-        needed = Liveness(function, self._functions, used, unused)
+        needed = self._livenesses.of(callee.function, used, unused)
         name, outputs = self._copy(function, needed, inside)
         callee.reference.name = name
         if node.op in LOOPS:

@@ -3,13 +3,18 @@ raise, so that earlier tensors must be delivered before."""
 
 from __future__ import annotations
 
+import heapq
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
+from typing import Any
 
 from tensortap.tf import internals
-from tensortap.tf.function_library import TracedFunction
+from tensortap.tf.function_library import TracedFunction, argument_inputs, must_compile
+from tensortap.tf.random_ops import RANDOM_OPS
 from tensortap.tfproto.function_calls import CALLS, callees
+
+from .loop_stride import LOOPS
 
 # By their values, whatever the shapes: division of whole numbers by 0, indices out of range, contents that
 # are invalid. A tap must not run them where nothing else does.
@@ -57,6 +62,8 @@ _MAY_FAIL = frozenset(
 _MAY_FAIL_PREFIXES = ("Decode", "Parse", "TensorList")
 _SAFE = frozenset({"TensorListLength", "TensorListReserve"})
 
+# TensorFlow takes them for stateful, yet runs none that nothing needs.
+_READS = frozenset({"ResourceGather", "ResourceGatherNd"})
 
 # Where steps end by an error, mostly: what a program has checked, Python code, labels and indices.
 _CHECKS = frozenset({"Assert", "CheckNumerics", "CheckNumericsV2", "EagerPyFunc", "PyFunc"})
@@ -72,119 +79,163 @@ def may_fail(op_type: str) -> bool:
     return op_type in _MAY_FAIL or (op_type.startswith(_MAY_FAIL_PREFIXES) and op_type not in _SAFE)
 
 
-def live_nodes(
-    definition: internals.FunctionDef,
-    returned: Iterable[str],
-    functions: Mapping[str, TracedFunction] = MappingProxyType({}),
-) -> dict[str, None]:
+def live_nodes(definition: internals.FunctionDef, returned: Iterable[str]) -> dict[str, None]:
     """Names of the nodes that run: those with effects, those that output the `returned` tensors, and their
-    ancestors.
-
-    Args:
-        functions: those that loops call. TensorFlow computes no variable of a stateless loop that nothing
-            needs.
-    """
-    return _running(definition, returned, functions)[0]
+    ancestors."""
+    return _running(definition, returned, Livenesses({}))[0]
 
 
 def _running(
-    definition: internals.FunctionDef, returned: Iterable[str], functions: Mapping[str, TracedFunction]
+    definition: internals.FunctionDef, returned: Iterable[str], livenesses: Livenesses
 ) -> tuple[dict[str, None], set[str]]:
     """The `live_nodes`, and all that they read or a caller uses."""
     nodes = {node.name: node for node in definition.node_def}
+    numbers = {name: number for number, name in enumerate(nodes)}
     waiting = [*returned, *definition.control_ret.values()]
-    waiting += [node.name for node in definition.node_def if internals.is_stateful(node.op)]
+    waiting += [node.name for node in definition.node_def if _has_effects(node.op)]
     live: dict[str, None] = {}
     read: set[str] = set()
-    read_of_loops: dict[str, set[int]] = {}
-    loops: dict[str, None] = {}  # of which more is read; last, once for all their readers
-    while waiting or loops:
+    used: dict[str, set[int]] = {}  # outputs of calling nodes
+    calls: list[tuple[int, str]] = []  # of which more is used: the last one first, once for all its readers
+    while waiting or calls:
         if not waiting:
-            loop = nodes[loops.popitem()[0]]
-            needed = _needed_variables(loop, read_of_loops[loop.name], functions)
-            waiting += (loop.input[index] for index in needed)
-            waiting += (each for each in loop.input if each.startswith("^"))
+            name = heapq.heappop(calls)[1]
+            waiting += livenesses.inputs_read(nodes[name], used[name])
             continue
         source = waiting.pop()
         read.add(source)
         name, _, output = source.removeprefix("^").partition(":")
         if name not in nodes:
             continue
-        node = nodes[name]
-        is_new = name not in live
+        node, is_new = nodes[name], name not in live
         live[name] = None
-        if node.op != "StatelessWhile":
+        if not livenesses.is_divided(node):
             waiting += node.input if is_new else ()
             continue
-        outputs = {int(output.rpartition(":")[2])} if output else range(len(node.attr["T"].list.type))
-        if not read_of_loops.setdefault(name, set()).issuperset(outputs):
-            read_of_loops[name].update(outputs)
-            loops[name] = None
+        outputs = {int(output.rpartition(":")[2])} if output else set[int]()
+        if not output and node.op in LOOPS:  # what waits for a loop waits for all its variables
+            outputs.update(range(len(node.attr["T"].list.type)))
+        if is_new or not used[name].issuperset(outputs):
+            used.setdefault(name, set()).update(outputs)
+            if (-numbers[name], name) not in calls:
+                heapq.heappush(calls, (-numbers[name], name))
     return live, read
 
 
-def _needed_variables(
-    loop: internals.NodeDef, outputs: Iterable[int], functions: Mapping[str, TracedFunction]
-) -> set[int]:
-    """Positions of the variables of a stateless loop that its condition or the given outputs depend on."""
-    cond, body = (functions.get(loop.attr[role].func.name) for role in ("cond", "body"))
-    if cond is None or body is None:
-        return set(range(len(loop.attr["T"].list.type)))
-    needed, known = {*outputs, *_arguments_read(cond, range(1), functions)}, set[int]()
-    while needed != known:
-        known = set(needed)
-        needed |= _arguments_read(body, known, functions)
-    return needed
+def _has_effects(op_type: str) -> bool:
+    """Whether nodes of a type run although nothing needs what they output."""
+    return internals.is_stateful(op_type) and op_type not in RANDOM_OPS | _READS
 
 
-def _arguments_read(
-    function: TracedFunction, outputs: Collection[int], functions: Mapping[str, TracedFunction]
-) -> set[int]:
-    """Positions of the arguments that some outputs and the nodes with effects depend on."""
-    definition = function.definition
-    returned = [definition.ret[definition.signature.output_arg[index].name] for index in outputs]
-    _, read = _running(definition, returned, functions)
-    names = {source.removeprefix("^").split(":")[0] for source in read}
-    return {index for index, argument in enumerate(definition.signature.input_arg) if argument.name in names}
+class Livenesses:
+    """The liveness of each call of a root function and of all that it calls.
+
+    Args:
+        functions: all of them by name.
+    """
+
+    def __init__(self, functions: Mapping[str, TracedFunction]) -> None:
+        self.functions = functions
+        self._known: dict[tuple[object, ...], Liveness] = {}
+
+    def of(
+        self, function: str, used: Collection[int] | None = None, unused: Collection[int] = ()
+    ) -> Liveness:
+        """The nodes that a call of a function needs.
+
+        Args:
+            used: positions of the outputs that the caller uses; None: all.
+            unused: positions of arguments that no tap may read, so that their values need not be computed.
+        """
+        definition = self.functions[function].definition
+        outputs = frozenset(range(len(definition.signature.output_arg)) if used is None else used)
+        key = function, outputs, frozenset(unused)
+        if key not in self._known:
+            self._known[key] = Liveness(definition, self, *key[1:])
+        return self._known[key]
+
+    def is_divided(self, node: internals.NodeDef) -> bool:
+        """Whether TensorFlow puts the nodes of its callees in place of a calling node, and then omits
+        those that nothing needs. What waits for a loop with effects waits for all its variables."""
+        called = [callee.function for callee in callees(node)]
+        if not called or node.op == "While" or must_compile(node.attr):
+            return False
+        if node.op not in CALLS and not _has(node.attr, "_lower_using_switch_merge"):
+            return False
+        return all(
+            name in self.functions and not _stays_a_call(self.functions[name].definition) for name in called
+        )
+
+    def inputs_read(self, node: internals.NodeDef, outputs: Collection[int]) -> list[str]:
+        """What some outputs of a divided node and its effects depend on."""
+        read = self.arguments_read(node, outputs)
+        arguments = argument_inputs(node.op, list(node.input))
+        chosen = node.input[: len(node.input) - len(arguments)]  # what chooses a branch
+        return [
+            *chosen,
+            *(each for index, each in enumerate(arguments) if index in read or each.startswith("^")),
+        ]
+
+    def arguments_read(self, node: internals.NodeDef, outputs: Collection[int]) -> set[int]:
+        """Positions of the arguments that some outputs of a divided node and its effects depend on."""
+        if node.op in LOOPS:
+            return self._needed_variables(node, outputs)
+        return {
+            index for callee in callees(node) for index in self.of(callee.function, outputs).arguments_read
+        }
+
+    def _needed_variables(self, loop: internals.NodeDef, outputs: Iterable[int]) -> set[int]:
+        """The variables of a loop that its condition or some outputs depend on."""
+        cond, body = (loop.attr[role].func.name for role in ("cond", "body"))
+        needed, known = {*outputs, *self.of(cond).arguments_read}, set[int]()
+        while needed != known:
+            known = set(needed)
+            needed |= self.of(body, known).arguments_read
+        return needed
+
+
+def _stays_a_call(definition: internals.FunctionDef) -> bool:
+    return must_compile(definition.attr) or _has(definition.attr, "_noinline")
+
+
+def _has(attributes: Any, name: str) -> bool:
+    return name in attributes and bool(attributes[name].b)
 
 
 class Liveness:
     """The nodes of a function that one call of it needs.
 
-    Args:
-        functions: it, and all that it calls.
-        used: positions of the outputs that the caller uses; None: all.
-        unused: positions of arguments that no tap may read, so that their values need not be computed.
+    See `Livenesses.of` for the arguments.
     """
 
     def __init__(
         self,
-        function: TracedFunction,
-        functions: Mapping[str, TracedFunction],
-        used: Collection[int] | None = None,
-        unused: Collection[int] = (),
+        definition: internals.FunctionDef,
+        livenesses: Livenesses,
+        used: frozenset[int],
+        unused: frozenset[int],
     ) -> None:
-        self._definition = function.definition
-        self._functions = functions
+        self._definition = definition
+        self._all = livenesses
         self._used = used
-        self.unused = frozenset(unused)
-        self._unused = {function.definition.signature.input_arg[index].name for index in unused}
+        self.unused = unused
 
     @property
-    def key(self) -> tuple[frozenset[int] | None, frozenset[int]]:
+    def key(self) -> tuple[frozenset[int], frozenset[int]]:
         """Equal for calls of the function that need the same nodes."""
-        return None if self._used is None else frozenset(self._used), self.unused
+        return self._used, self.unused
 
-    def may_run(self, name: str) -> bool:
-        """Whether TensorFlow runs a node (or argument), or a tap may make it run."""
-        return name not in self._risky
+    def may_run(self, source: str) -> bool:
+        """Whether TensorFlow computes a node, an argument or an output (`node:output:index`), or a tap may
+        make it do so."""
+        return not _depends(source, self._risky)
 
     @property
     def only_for_taps(self) -> set[str]:
         """Names of the nodes that run for a tap, if at all."""
         return {node.name for node in self._definition.node_def} - self.live.keys() - self._risky
 
-    @cached_property
+    @property
     def live(self) -> dict[str, None]:
         """Names of the nodes that run without taps."""
         return self._running[0]
@@ -195,79 +246,94 @@ class Liveness:
 
     @cached_property
     def _running(self) -> tuple[dict[str, None], set[str]]:
-        return _running(self._definition, self._returned, self._functions)
+        definition = self._definition
+        returned = [
+            definition.ret[output.name]
+            for position, output in enumerate(definition.signature.output_arg)
+            if position in self._used
+        ]
+        return _running(definition, returned, self._all)
 
-    def unused_variables(self, node: internals.NodeDef) -> set[int]:
-        """Positions of the variables of a running loop that are not computed without taps."""
-        if node.op != "StatelessWhile" or node.name not in self.live:
-            return set()
-        if not self._read.isdisjoint({node.name, f"^{node.name}"}):  # all of it
-            return set()
-        needed = _needed_variables(node, self._outputs_read(node), self._functions)
-        return set(range(len(node.attr["T"].list.type))) - needed
+    @cached_property
+    def arguments_read(self) -> set[int]:
+        """Positions of the arguments that the nodes that run depend on."""
+        names = {source.removeprefix("^").split(":")[0] for source in self._read}
+        arguments = self._definition.signature.input_arg
+        return {index for index, argument in enumerate(arguments) if argument.name in names}
 
     def used_outputs(self, node: internals.NodeDef) -> Collection[int] | None:
         """Positions of a calling node's outputs that running nodes, used results or the next iteration of a
         loop read; None: all."""
         if node.name not in self.live:
             return ()
-        if node.op == "StatelessWhile":
-            return set(range(len(node.attr["T"].list.type))) - self.unused_variables(node)
-        return self._outputs_read(node) if node.op in CALLS else None
+        whole = node.op in LOOPS and not self._read.isdisjoint({node.name, f"^{node.name}"})
+        if whole or not self._all.is_divided(node):
+            return None
+        outputs = self._outputs_read.get(node.name, set())
+        return self._all.arguments_read(node, outputs) if node.op in LOOPS else outputs
 
-    @cached_property
-    def uncomputed(self) -> set[str]:
-        """Outputs (`node:output:index`) of running loops and calls that a tap must not read: loop variables
-        that nothing needs, and results that depend on them or on nodes that may raise."""
+    def unused_arguments(self, node: internals.NodeDef) -> set[int]:
+        """Positions of the arguments of a running calling node that no tap may read: the variables of a loop
+        that are not computed without taps, and of other calls those that might raise."""
+        return self._unused_arguments(node, self._risky)
+
+    def _unused_arguments(self, node: internals.NodeDef, risky: set[str]) -> set[int]:
+        used = self.used_outputs(node)
+        if used is None or node.name not in self.live:
+            return set()
+        read = self._all.arguments_read(node, used)
         return {
-            f"{node.name}:output:{index}"
-            for node in self._definition.node_def
-            if node.name in self.live
-            for index in (*self.unused_variables(node), *self._uncomputed_results(node))
+            index
+            for index, source in enumerate(argument_inputs(node.op, list(node.input)))
+            if index not in read and not source.startswith("^")
+            if node.op in LOOPS or _depends(source, risky)
         }
 
-    def _uncomputed_results(self, node: internals.NodeDef) -> Iterator[int]:
-        used = self.used_outputs(node) if node.op in CALLS else None
-        function = self._functions.get(node.attr["f"].func.name) if used is not None else None
-        if function is None or used is None or len(used) == len(node.attr["Tout"].list.type):
-            return
-        inside = Liveness(function, self._functions, used)
-        for index, output in enumerate(function.definition.signature.output_arg):
-            source = function.definition.ret[output.name]
-            if source in inside.uncomputed or not inside.may_run(source.split(":")[0]):
-                yield index
-
-    def _outputs_read(self, node: internals.NodeDef) -> set[int]:
-        return {int(source.rpartition(":")[2]) for source in self._read if source.startswith(f"{node.name}:")}
-
-    @property
-    def _returned(self) -> list[str]:
-        """The returned tensors that are used."""
-        definition = self._definition
-        return [
-            definition.ret[output.name]
-            for position, output in enumerate(definition.signature.output_arg)
-            if self._used is None or position in self._used
-        ]
+    @cached_property
+    def _outputs_read(self) -> dict[str, set[int]]:
+        """By node."""
+        outputs: dict[str, set[int]] = {}
+        for name, _, index in (source.split(":") for source in self._read if ":" in source):
+            outputs.setdefault(name, set()).add(int(index))
+        return outputs
 
     @cached_property
     def _risky(self) -> set[str]:
-        """Nodes that do not run anyway, and may raise or depend on such a node that may, on an unused
-        argument or on what is `uncomputed`; and these arguments."""
-        readers: dict[str, list[str]] = {}
-        risky = set(self._unused)
-        for node in self._definition.node_def:
-            if node.name not in self.live:
-                for source in node.input:
-                    readers.setdefault(source.removeprefix("^").split(":")[0], []).append(node.name)
-                if self._may_fail(node) or not self.uncomputed.isdisjoint(node.input):
-                    risky.add(node.name)
-        waiting = list(risky)
+        """What does not run anyway, and may raise or depend on a node that may or on an unused argument:
+        nodes, these arguments, and outputs of running calls."""
+        definition = self._definition
+        readers: dict[str, list[internals.NodeDef]] = {}
+        for node in definition.node_def:
+            for source in node.input:
+                readers.setdefault(source.removeprefix("^").split(":")[0], []).append(node)
+        risky = {definition.signature.input_arg[index].name for index in self.unused}
+        waiting = deque(definition.node_def)
         while waiting:
-            fresh = set(readers.get(waiting.pop(), ())) - risky
+            node = waiting.popleft()
+            fresh = set(self._risky_parts(node, risky)) - risky
             risky |= fresh
-            waiting += fresh
+            waiting += readers.get(node.name, ()) if fresh else ()
         return risky
+
+    def _risky_parts(self, node: internals.NodeDef, risky: set[str]) -> Iterator[str]:
+        """A node that is risky, or its outputs that are, as far as the risky nodes before it are known."""
+        if node.name not in self.live:
+            if any(_depends(source, risky) for source in node.input) or self._may_fail(node):
+                yield node.name
+            return
+        used = self.used_outputs(node) if any(callees(node)) else None
+        if used is None:
+            return
+        if node.op in LOOPS:
+            yield from (f"{node.name}:output:{index}" for index in self._unused_arguments(node, risky))
+            return
+        unused = self._unused_arguments(node, risky)
+        for callee in callees(node):
+            definition = self._all.functions[callee.function].definition
+            inside = self._all.of(callee.function, used, unused)
+            for index, output in enumerate(definition.signature.output_arg):
+                if index not in used and not inside.may_run(definition.ret[output.name]):
+                    yield f"{node.name}:output:{index}"
 
     def _may_fail(self, node: internals.NodeDef) -> bool:
         """Whether a node, or one of its callees, may raise."""
@@ -282,9 +348,15 @@ class Liveness:
 
     def _nodes_called(self, node: internals.NodeDef, seen: set[str]) -> Iterator[internals.NodeDef]:
         for callee in callees(node):
-            if callee.function in self._functions and callee.function not in seen:
+            if callee.function in self._all.functions and callee.function not in seen:
                 seen.add(callee.function)
-                yield from self._functions[callee.function].definition.node_def
+                yield from self._all.functions[callee.function].definition.node_def
+
+
+def _depends(source: str, risky: Collection[str]) -> bool:
+    """Whether an input is risky."""
+    tensor = source.removeprefix("^")
+    return tensor in risky or tensor.split(":")[0] in risky
 
 
 class Stages:
