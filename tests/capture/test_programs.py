@@ -99,16 +99,6 @@ def test_a_sum_begins_with_the_same_term_if_some_are_tapped(
     assert [path for path, value in plain(name).items() if tapped[path] != value] == []
 
 
-@pytest.mark.parametrize("exact", [False, True])
-def test_a_sum_of_broadcast_gradients_is_the_same_if_all_terms_are_tapped(
-    tmp_path: Path, exact: bool
-) -> None:
-    """With taps on some, a duplicate may still hold a term when the sum begins (how-a-tap-works.md)."""
-    program = sum_programs.residuals_of_normalized
-    with Tap(tmp_path / "r", Watch(steps=1), exact=exact) as tap:
-        assert run(program, tap) == run(program)
-
-
 def check_identical(directory: Path, name: str, *, exact: bool = False) -> None:
     with Tap(directory / "r", Watch(steps=3), exact=exact) as tap:
         tapped = run(PROGRAMS[name], tap)

@@ -19,7 +19,7 @@ from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction
 from tensortap.tfproto.function_calls import callees
 
-from .grappler_merges import ACTIVATIONS, CONTRACTIONS, ELEMENTWISE, Merges
+from .grappler_merges import ACTIVATIONS, CONTRACTIONS, ELEMENTWISE, OF_SHAPES, Merges
 from .summed_terms import SummedTerms
 
 _ATTRIBUTE = "_tensortap_duplicate"  # keeps the optimizer from taking the duplicate for the original
@@ -39,6 +39,10 @@ _CLIPPING = frozenset({"Relu", "Relu6"})
 _ACTIVATIONS = _CLIPPING | ACTIVATIONS
 _BINARY = "Add AddN AddV2 Div DivNoNan Maximum Minimum Mul MulNoNan Pow RealDiv SquaredDifference Sub"
 _UNARY = ELEMENTWISE - set(_BINARY.split())
+
+# A constant that the optimizer cannot compute with. What it computes loses the attribute, and may replace
+# equal constants of the program by its own name, by which `AddN` orders its terms.
+_UNFOLDED_CONSTANT = "HostConst"
 
 _LARGEST_CONSTANT = 64 << 10  # bytes; larger ones are not factors of a chain
 
@@ -128,6 +132,8 @@ class Duplicates:
         duplicate.CopyFrom(node)
         duplicate.name = node.name + DUPLICATE
         duplicate.input[:] = [self._readable_now(source) for source in node.input]
+        if node.op == "Const":
+            duplicate.op = _UNFOLDED_CONSTANT
         if node.op == "BiasAddGrad":
             self._sum_instead(duplicate, self._function.operations[node.name].inputs[0].shape.rank)
         duplicate.attr[_ATTRIBUTE].b = True
@@ -177,6 +183,8 @@ class Duplicates:
             return not _is_call(node)
         if _is_frozen_normalization(node) or self._is_term_of_long_sum(reference):
             return True
+        if node.op in OF_SHAPES:  # the optimizer may find that nothing needs it; a tap does
+            return any(self._merged_node(source) is not None for source in node.input)
         all_uses = self._uses.uses_of(reference)
         # x * x becomes square(x), and twins become one.
         uses = list({self._uses.number_of(use.name): use for use in all_uses if use is not None}.values())
@@ -195,9 +203,7 @@ class Duplicates:
             return False
         if node.op == "BiasAdd":
             return operations <= _ACTIVATIONS
-        if node.op in CONTRACTIONS and len(uses) == 1:
-            return self._is_merged_contraction(node, uses[0])
-        return False
+        return node.op in CONTRACTIONS and len(uses) == 1 and self._is_merged_contraction(node, uses[0])
 
     def _is_merged_contraction(self, node: internals.NodeDef, use: internals.NodeDef) -> bool:
         if use.op in _BIASES:

@@ -111,7 +111,20 @@ def residuals_of_normalized(capture: Capture) -> Results:
     return _trained(capture, [weight, last], forward, rows=None)
 
 
+def losses_of_constant_labels(capture: Capture) -> Results:
+    """Gradients sum a constant, whose name orders the terms; the optimizer takes equal ones for one."""
+    weight, last = tf.Variable(floats(4, 4)), tf.Variable(floats(4, 4, seed=3))
+
+    def forward(x: Any) -> Any:
+        real, fake = x @ weight, tf.sin(x) @ last
+        pairs = [(tf.ones_like(fake), fake), (tf.ones_like(real), real), (tf.zeros_like(fake), fake)]
+        losses = [tf.nn.sigmoid_cross_entropy_with_logits(*pair) for pair in pairs]
+        return tf.reduce_mean(losses[0]) + tf.reduce_mean(losses[1] + losses[2])
+
+    return _trained(capture, [weight, last], forward)
+
+
 PROGRAMS: list[Program] = [
     *(weight_shared_by_loops, weight_shared_after_noise, draws_in_sums),
-    arguments_in_sums,
+    *(arguments_in_sums, residuals_of_normalized, losses_of_constant_labels),
 ]
