@@ -58,6 +58,7 @@ def test_other_inputs_are_named_with_their_lines(
     assert first is not None
     assert first.difference.tensor == "total:0"
     assert first.text == text
+    assert [entry.tensor for entry in first.inputs] == (["x:0", "score:0"] if text == SAME else [])
 
 
 def test_the_product_of_an_added_regularizer_does_not_pass_for_that_of_the_loss(tmp_path: Path) -> None:

@@ -90,9 +90,14 @@ class GraphPair:
 
 @dataclass(frozen=True, slots=True)
 class FirstDivergence:
-    """The tensor where the difference begins: the reason in a sentence, its inputs, and its source line in A
-    and in B. `extra`: the layer, node or constant where the programs begin to differ, if that explains the
-    difference, or empty. `variable`: path of the variable that the tensor reads, or empty."""
+    """The tensor where the difference begins.
+
+    Attributes:
+        text: the reason in a sentence. frame, frame_b: its source line in A and in B.
+        inputs: its inputs; empty if its partner takes others, which the sentence names.
+        extra: the layer, node or constant where the programs begin to differ, if that explains the
+            difference, or empty. variable: path of the variable that the tensor reads, or empty.
+    """
 
     difference: TensorDifference
     text: str

@@ -117,7 +117,7 @@ def first_divergence(
             row = graph.rows[first.node]
             extra = "" if entry else extra_layer(matching[first.graph][0], row)
             extra = extra or gradient_cut(matching[first.graph][0], row, line)
-        return FirstDivergence(first, text, inputs, *frames, extra, variable)
+        return FirstDivergence(first, text, [] if others else inputs, *frames, extra, variable)
     return FirstDivergence(first, text, inputs, *frames, variable=variable)
 
 
