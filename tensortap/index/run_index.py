@@ -111,7 +111,7 @@ class RunIndex:
         self._info_damage: list[str] = []
         self._recordings = RunRecordings(path)
         self._info_denied = False  # it is unreadable
-        self._missing_workers: list[str] = []  # sentences
+        self._missing_workers: dict[str, str] = {}  # sentences by worker
         self._lost: dict[tuple[object, ...], str] = {}  # damaged values, and why
         self._lost_at = 0  # `catalog.prunings` when they were read
         self._saved = None if shared.cache is None else SavedRun(shared.cache, path)
@@ -191,7 +191,7 @@ class RunIndex:
         """Differs whenever any answer may differ: statuses include the numbers of snapshots."""
         return (
             *(self.error, self.created, self.workers, self.recorded_graphs, *self.denied),
-            *self._missing_workers,
+            *self._missing_workers.values(),
             *(self.events.version, self.catalog.prunings, len(self._lost)),
         )
 
@@ -436,7 +436,7 @@ class RunIndex:
         denied = [] if self._shelf is None else self._shelf.denied
         compacted = [] if self._compacted is None else self._compacted.damage
         lost = list(self._lost.values()) if self._lost_at == self.catalog.prunings else []
-        found = self._info_damage + denied + compacted + self._missing_workers + workers
+        found = self._info_damage + denied + compacted + [*self._missing_workers.values()] + workers
         return found + graphs + self.events.damage + lost + self._recordings.damage
 
     def recordings(self) -> list[tuple[RecordingPlace, RecordingNote]]:
@@ -446,8 +446,7 @@ class RunIndex:
     @property
     def lossy_workers(self) -> set[str]:
         """Workers of which snapshots may be lost."""
-        missing = {sentence.partition(":")[0] for sentence in self._missing_workers}
-        return missing | {worker.id for worker in self.workers if worker.damage}
+        return {*self._missing_workers, *(worker.id for worker in self.workers if worker.damage)}
 
     @property
     def unfinished(self) -> list[str]:

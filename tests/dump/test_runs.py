@@ -251,6 +251,6 @@ def test_a_worker_that_starts_while_its_run_is_listed_is_not_missing(
         name = writer.worker
     reader, scan = RunReader(tmp_path / "r"), runs.scan
     monkeypatch.setattr(runs, "scan", lambda folder: [entry for entry in scan(folder) if entry.name != name])
-    assert reader.missing_workers() == []
+    assert reader.missing_workers() == {}
     (tmp_path / "r" / name).rename(tmp_path / "moved")
-    assert [sentence.partition(":")[0] for sentence in reader.missing_workers()] == [name]
+    assert {name: text.partition(":")[0] for name, text in reader.missing_workers().items()} == {name: name}

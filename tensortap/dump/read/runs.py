@@ -209,20 +209,20 @@ class RunReader:
             return found
         return replace(found, damage=f"{name}: {WORKER_FILE} belongs to another run. Copy the run again.")
 
-    def missing_workers(self) -> list[str]:
-        """Sentences about workers whose folders were removed; none if `compact/` replaces them all.
+    def missing_workers(self) -> dict[str, str]:
+        """Workers whose folders were removed, with a sentence each; none if `compact/` replaces them all.
 
         Raises OSError.
         """
         names = {entry.name for entry in scan(self.path)}
         if not any(map(is_worker_name, names)) and _is_file(self.path / COMPACT / COMPACT_MANIFEST):
-            return []
+            return {}
         marked = sorted(name.removesuffix(STARTED) for name in names if name.endswith(STARTED))
-        return [
-            f"{name}: its folder is missing. Copy it again, or remove {name + STARTED}, too."
+        return {
+            name: f"{name}: its folder is missing. Copy it again, or remove {name + STARTED}, too."
             for name in marked
             if name not in names and is_worker_name(name) and not is_folder(self.path / name)
-        ]
+        }
 
     def _worker_names(self) -> list[str]:
         return [folder.name for folder in _folders(self.path) if is_worker_name(folder.name)]

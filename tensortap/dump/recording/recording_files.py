@@ -132,6 +132,8 @@ class RunRecordings:
             state, known = _state_of(place.path / MANIFEST), self._notes.get(place.path)
             if known is None or known[0] != state or known[1].damage:
                 self._notes[place.path] = state, recording_note(place.path)
+        if not reasons:  # forgets those that were removed
+            self._notes = {place.path: self._notes[place.path] for place in places}
         return [(place, self._notes[place.path][1]) for place in places]
 
     def look(self) -> bool:
