@@ -12,7 +12,7 @@ from synthetic_runs import TRAINING, X, findings_of, node, synthetic_run
 from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.analysis.run_view.run_view import RunView
 from tensortap.analysis.run_view.snapshot_rows import SnapshotRows
-from tensortap.core.records import Function, Graph
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 
@@ -68,6 +68,29 @@ def test_weights_that_are_zero_are_no_dead_input(tmp_path: Path) -> None:
     entry = next(entry for entry in dead_layer_ledger(run) if entry.variable == "below/kernel")
     assert (entry.reason, entry.begins) == ("zero weights", "gradient_tape/above:0")
     assert entry.why.endswith("its other factor, dense/kernel, is zero")
+
+
+def test_the_output_that_is_zero_counts_of_several_that_a_node_has(tmp_path: Path) -> None:
+    """As of a dataset's iterator: inputs, and sample weights that are all 0."""
+    batch = Node("batch", "IteratorGetNext", output_dtypes=["float32"] * 2, output_shapes=[[4], [4]])
+    product = Node(
+        *("gradient_tape/g", "Mul", ["loss:0", "batch:1"]),
+        attributes={"tensortap.kind": "gradient", "tensortap.variable": "dense/kernel"},
+        output_dtypes=["float32"],
+        output_shapes=[[4]],
+    )
+    with DumpWriter(tmp_path, run="made") as writer:
+        graph = writer.graph(Graph("step", [*TRAINING[:4], batch, product]))
+        for name, slot, value in (("loss", 0, SOME), ("batch", 0, SOME), ("batch", 1, ZERO)):
+            writer.log(f"{name}:{slot}", value, step=0, graph=graph)
+        writer.log(product.name, ZERO, step=0, graph=graph)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    (entry,) = (entry for entry in dead_layer_ledger(log.runs[0]) if entry.reason)
+    assert (entry.reason, entry.why.rpartition(": ")[2]) == (
+        "mask",
+        "a mask or a zero factor removes the gradient",
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tensortap.core.text import counted
 from ..model_graph.call_dataflow import dataflow_of
 from ..model_graph.gradient_cuts import source_of
 from ..model_graph.op_types import SELECTS, constant_text, nested_list, ops
-from ..model_graph.roles import Roles, TensorRole
+from ..model_graph.roles import Roles, Slot, TensorRole
 from ..run_view.run_view import RunView
 
 _MAX_WALK = 400  # nodes that are walked back from one gradient
@@ -75,27 +75,27 @@ class _Seen(NamedTuple):
 
 
 class _Flow(NamedTuple):
-    """A graph, the outputs of its captured nodes at a step by row, and the nodes of the backward pass with
-    those that take numbers from it."""
+    """A graph, its captured outputs at a step, and the nodes of the backward pass with those that take
+    numbers from it."""
 
     roles: Roles
-    seen: dict[int, _Seen]
+    seen: dict[Slot, _Seen]
     backward: set[int]
 
-    def gradients(self, inputs: list[int]) -> list[int]:
+    def gradients(self, inputs: list[Slot]) -> list[Slot]:
         """Inputs of a node that are gradients or computed from some; filled-in constants come last."""
-        return sorted((row for row in inputs if row in self.backward), key=self._is_filled)
+        return sorted((place for place in inputs if place[0] in self.backward), key=self._is_filled)
 
-    def _is_filled(self, row: int) -> bool:
-        """Whether the program filled in the output of a node, or the initial value of the loop argument that
-        it forwards, as in a loop that sums a gradient."""
+    def _is_filled(self, place: Slot) -> bool:
+        """Whether the program filled in an output, or the initial value of the loop argument that it
+        forwards, as in a loop that sums a gradient."""
         op_type = self.roles.graph.op_type
-        sources = _float_inputs(self.roles, row, ()) if op_type[row] in _COPYING else [row]
-        return all(op_type[source] in _FILLING for source in sources)
+        sources = _float_inputs(self.roles, place[0], ()) if op_type[place[0]] in _COPYING else [place]
+        return all(op_type[row] in _FILLING for row, _ in sources)
 
-    def zeros(self, rows: list[int]) -> list[int]:
-        """Nodes whose outputs are all zero."""
-        return [row for row in rows if row in self.seen and self.seen[row].zero]
+    def zeros(self, places: list[Slot]) -> list[Slot]:
+        """Outputs that are all zero."""
+        return [place for place in places if place in self.seen and self.seen[place].zero]
 
 
 def find_zero_origin(view: RunView, tensor: TensorRole, step: int) -> ZeroOrigin:
@@ -139,13 +139,13 @@ def _walk(flow: _Flow, row: int) -> int:
         zero = flow.zeros(inputs)
         if not zero or (flow.roles.graph.op_type[row] in SELECTS and _nonzero_gradients(flow, inputs)):
             break
-        row = zero[0]
+        row = zero[0][0]
     return row
 
 
-def _nonzero_gradients(flow: _Flow, inputs: list[int]) -> list[int]:
+def _nonzero_gradients(flow: _Flow, inputs: list[Slot]) -> list[Slot]:
     """The gradients that are not zero, of those that a node chooses from."""
-    return [row for row in inputs if row in flow.seen and not flow.seen[row].zero]
+    return [place for place in inputs if place in flow.seen and not flow.seen[place].zero]
 
 
 def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
@@ -162,7 +162,7 @@ def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
     if reason == "dead input" or (op_type in _PRODUCTS and not zero and not unseen):
         return (*_vanished_product(flow, row, inputs), not unseen)
     # The zeros of a constant have no earlier source, and constants are never captured.
-    sure = all(flow.roles.graph.op_type[source] == "Const" for source in flow.gradients(unseen))
+    sure = all(flow.roles.graph.op_type[source] == "Const" for source, _ in flow.gradients(unseen))
     if op_type in SELECTS:
         return reason, _why_chosen(flow, row, _nonzero_gradients(flow, flow.gradients(inputs))) or why, sure
     if op_type == "Relu6Grad" and _is_at_its_upper_end(flow, row):
@@ -172,12 +172,12 @@ def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
     return reason, why, sure
 
 
-def _constant_zeros(flow: _Flow, row: int, inputs: list[int]) -> str:
+def _constant_zeros(flow: _Flow, row: int, inputs: list[Slot]) -> str:
     """Why a node is 0 at every step, whatever the activations are; empty if captured values decide."""
     graph = flow.roles.graph
     if graph.op_type[row] == "ZerosLike":
         return f"it is always 0{_second_derivative(flow.roles, row)}"
-    gradients = flow.gradients(inputs)
+    gradients = [source for source, _ in flow.gradients(inputs)]
     if graph.op_type[row] in SELECTS or not gradients or not all(_is_zero(flow, each) for each in gradients):
         return ""
     what = f"its incoming gradient, {graph.names[gradients[0]]}, is constant 0"
@@ -203,7 +203,7 @@ def _second_derivative(roles: Roles, row: int) -> str:
     return ", like the second derivative of ReLU" if found else ""
 
 
-def _vanished_product(flow: _Flow, row: int, inputs: list[int]) -> tuple[str, str]:
+def _vanished_product(flow: _Flow, row: int, inputs: list[Slot]) -> tuple[str, str]:
     """(reason, why) for a product that is all zero although no factor is."""
     dtype = _dtype(flow.roles, row, 0)
     if any(flow.seen[source].full for source in inputs if source in flow.seen):
@@ -215,39 +215,39 @@ def _vanished_product(flow: _Flow, row: int, inputs: list[int]) -> tuple[str, st
     return "mask", f"wherever one factor is not zero, another one is zero{more}"
 
 
-def _why_chosen(flow: _Flow, row: int, nonzero: list[int]) -> str:
+def _why_chosen(flow: _Flow, row: int, nonzero: list[Slot]) -> str:
     """Why a selecting node returns zeros although some of its gradients are not zero; empty if all are."""
     names = flow.roles.graph.names
-    for source in nonzero:
-        if flow.seen[source].bad:
-            what = counted(flow.seen[source].bad, "NaN or infinite element")
-            return f"{names[source]}:0 has {what}, replaced by 0"
-    condition = next((source for source, _, position in flow.roles.inputs(row) if position == 0), -1)
-    seen = flow.seen.get(condition)
+    for source, slot in nonzero:
+        if flow.seen[source, slot].bad:
+            what = counted(flow.seen[source, slot].bad, "NaN or infinite element")
+            return f"{names[source]}:{slot} has {what}, replaced by 0"
+    condition = next((place for *place, position in flow.roles.inputs(row) if position == 0), [-1, 0])
+    seen = flow.seen.get((condition[0], condition[1]))
     always = "" if seen is None else "False" if seen.zero else "True" if seen.full else ""
-    since = f", because {names[condition]}:0 is {always} everywhere" if always else ""
-    return f"it selects 0 instead of {names[nonzero[0]]}:0{since}" if nonzero else ""
+    since = f", because {names[condition[0]]}:{condition[1]} is {always} everywhere" if always else ""
+    return f"it selects 0 instead of {names[nonzero[0][0]]}:{nonzero[0][1]}{since}" if nonzero else ""
 
 
 def _is_at_its_upper_end(flow: _Flow, row: int) -> bool:
     """Whether the output of a Relu6 that blocks its gradient has no zero: then all elements are at the upper
     end, 6."""
-    outputs = [source for source, _, position in flow.roles.inputs(row) if position == 1]
-    relu6 = [source for source in outputs if flow.roles.graph.op_type[source] == "Relu6"]
-    return any(source in flow.seen and flow.seen[source].full for source in relu6)
+    outputs = [(source, slot) for source, slot, position in flow.roles.inputs(row) if position == 1]
+    relu6 = [place for place in outputs if flow.roles.graph.op_type[place[0]] == "Relu6"]
+    return any(place in flow.seen and flow.seen[place].full for place in relu6)
 
 
-def _dead_factor(flow: _Flow, zero: list[int], why: str) -> tuple[str, str, bool]:
-    if all(flow.roles.kind.get(source) == "weight" for source in zero):
-        variable = flow.roles.variable.get(zero[0], "the weights")
+def _dead_factor(flow: _Flow, zero: list[Slot], why: str) -> tuple[str, str, bool]:
+    if all(flow.roles.kind.get(source) == "weight" for source, _ in zero):
+        variable = flow.roles.variable.get(zero[0][0], "the weights")
         return "zero weights", f"its other factor, {variable}, is zero", True
     return "dead input", why, True
 
 
-def _float_inputs(roles: Roles, row: int, captured: Container[int]) -> list[int]:
-    """Rows of the nodes whose numbers a node uses. Skips uncaptured nodes that only forward, lists of loops,
+def _float_inputs(roles: Roles, row: int, captured: Container[Slot]) -> list[Slot]:
+    """The outputs whose numbers a node uses. Skips uncaptured nodes that only forward, lists of loops,
     and loops; shapes, axes and handles do not count."""
-    found, met = dict[int, None](), set[tuple[int, int]]()
+    found, met = dict[Slot, None](), set[Slot]()
     waiting = deque((source, slot) for source, slot, _ in roles.inputs(row))
     while waiting and len(met) < _MAX_WALK:
         source, slot = waiting.popleft()
@@ -258,21 +258,19 @@ def _float_inputs(roles: Roles, row: int, captured: Container[int]) -> list[int]
         further = _passed_through(roles, source, slot, dtype, captured)
         waiting += further
         if not further and dtype != _LIST:
-            found[source] = None
+            found[source, slot] = None
     return list(found)
 
 
-def _passed_through(
-    roles: Roles, row: int, slot: int, dtype: str, captured: Container[int]
-) -> list[tuple[int, int]]:
+def _passed_through(roles: Roles, row: int, slot: int, dtype: str, captured: Container[Slot]) -> list[Slot]:
     """The (row, slot) that an output only forwards; empty if the node computes its own numbers."""
     called = dataflow_of(roles.graph).called.get(row, ())
     if len(called) == 1:  # of branches, one alone was taken
         return dataflow_of(roles.graph).returned((row, slot))
-    if roles.graph.op_type[row] == _POPPING and dtype != _LIST and row not in captured:
+    if roles.graph.op_type[row] == _POPPING and dtype != _LIST and (row, slot) not in captured:
         return [(source, behind) for source, behind, position in roles.inputs(row) if position == 0]
     kinds = _LISTING if dtype == _LIST else _COPYING
-    if roles.graph.op_type[row] not in kinds or (dtype != _LIST and row in captured):
+    if roles.graph.op_type[row] not in kinds or (dtype != _LIST and (row, slot) in captured):
         return []
     return [(source, behind) for source, behind, _ in roles.inputs(row)]
 
@@ -287,21 +285,21 @@ def _is_float(dtype: str) -> bool:
     return not dtype or is_floating(dtype)
 
 
-def _seen_at(view: RunView, graph: str, step: int) -> dict[int, _Seen]:
-    """Row of each captured node of a graph -> the content of its first output at a step."""
+def _seen_at(view: RunView, graph: str, step: int) -> dict[Slot, _Seen]:
+    """The content of each captured output of a graph at a step."""
 
-    def find() -> dict[int, _Seen]:
+    def find() -> dict[Slot, _Seen]:
         rows = view.rows_at(step)
         zero = (rows["zero"] == rows["size"]) & (rows["size"] > 0)
         bad = rows["nan"] + rows["pos_inf"] + rows["neg_inf"]
-        found: dict[int, _Seen] = {}
+        found: dict[Slot, _Seen] = {}
         columns = (rows.tensor, zero, bad, rows["zero"] == 0)
         for code, flag, count, full in zip(*(column.tolist() for column in columns), strict=True):
             tensor = view.tensors[code]
-            if tensor.graph == graph and tensor.slot == 0 and tensor.row >= 0:
-                known = found.get(tensor.row, _Seen(zero=True, bad=0, full=True))
+            if tensor.graph == graph and tensor.row >= 0:
+                known = found.get((tensor.row, tensor.slot), _Seen(zero=True, bad=0, full=True))
                 bad_now = max(known.bad, int(count))
-                found[tensor.row] = _Seen(known.zero and flag, bad_now, known.full and full)
+                found[tensor.row, tensor.slot] = _Seen(known.zero and flag, bad_now, known.full and full)
         return found
 
     return view.cached(f"zeros of {graph} at {step}", find)

@@ -138,9 +138,9 @@ def _is_logarithm(roles: Roles, row: int) -> bool:
 
 def _varies_like_returns(view: RunView, roles: Roles, place: Slot, *, is_likely: bool) -> bool:
     """Whether a factor may be an advantage, by its values. `is_likely`: it multiplies log-probabilities."""
-    tensor = captured_tensor(view, roles, place, exactly=True) or _input_before(view, roles, place[0])
+    tensor = captured_tensor(view, roles, place, exactly=True) or _input_before(view, roles, place)
     rows = view.rows([tensor] if tensor else [], floats=False)
-    if not len(rows):
+    if not rows.finite.any():
         return is_likely
     if np.nanmin(rows["min"]) < 0:
         return True
@@ -153,14 +153,14 @@ def _varies_like_returns(view: RunView, roles: Roles, place: Slot, *, is_likely:
     return is_likely and len(np.unique(highest)) > _FEW * len(rows)
 
 
-def _input_before(view: RunView, roles: Roles, row: int) -> TensorRole | None:
+def _input_before(view: RunView, roles: Roles, place: Slot) -> TensorRole | None:
     """The captured input that a factor is, past ops that copy it."""
     for _ in range(_MAX_NODES):
-        sources = list(_sources(roles, row))
-        if roles.graph.op_type[row] not in _COPYING or not sources:
+        sources = roles.inputs(place[0])
+        if roles.graph.op_type[place[0]] not in _COPYING or not sources:
             break
-        row = sources[0]
-    return captured_tensor(view, roles, (row, 0), exactly=True)
+        place = sources[0][:2]
+    return captured_tensor(view, roles, place, exactly=True)
 
 
 def _weights_without_gradient(roles: Roles, row: int) -> set[str]:
