@@ -21,6 +21,15 @@ def test_a_relu_of_a_hinge_loss_that_is_zero_is_not_dead(tmp_path: Path) -> None
         assert hit.severity == severity
 
 
+def test_a_loss_that_always_was_zero_is_not_fitted(tmp_path: Path) -> None:
+    """GIVEN sample weights that are 0."""
+    fed: list[Fed] = [(name, 0 * ONES, step) for step in STEPS for name in ("loss", GRADIENT.name)]
+    run = synthetic_run(tmp_path, TRAINING, fed)
+    (loss,), (gradient, *_) = findings_of("LossNotDecreasing", run), findings_of("DeadGradient", run)
+    assert loss.severity == gradient.severity == "high"
+    assert loss.text == "The loss is exactly 0 at all 40 captured steps: nothing is learned from it."
+
+
 def test_gradients_vanish_with_the_loss(tmp_path: Path) -> None:
     for name, least, severity in (("converged", 1e-13, "low"), ("stuck", 0.5, "high")):
         fed: list[Fed] = [(GRADIENT.name, ONES if step < 10 else 1e-9 * ONES, step) for step in STEPS]
@@ -30,7 +39,7 @@ def test_gradients_vanish_with_the_loss(tmp_path: Path) -> None:
 
 
 def test_gradients_of_a_small_loss_do_not_vanish(tmp_path: Path) -> None:
-    """GIVEN a loss that falls WHEN the gradient of the last layer is as small THEN it isn't the way there."""
+    """GIVEN weights that change WHEN the last layer gets as small a gradient THEN it isn't the way there."""
     last = (
         node("v", "ReadVariableOp", kind="weight", of="head/kernel"),
         node("end", "MatMul", "product", "v"),
@@ -38,7 +47,7 @@ def test_gradients_of_a_small_loss_do_not_vanish(tmp_path: Path) -> None:
         node("gradient_tape/h", "MatMul", "x", kind="gradient", of="head/kernel"),
     )
     for name, size, severity in (("small", 1e-8, "medium"), ("vanishing", 1e-3, "high")):
-        fed: list[Fed] = [("loss", np.float32(2 - step / 40), step) for step in STEPS]
+        fed: list[Fed] = [("w", np.float32(2 - step / 40), step) for step in STEPS]
         fed += [(GRADIENT.name, 1e-8 * ONES, step) for step in STEPS]
         fed += [("gradient_tape/h", size * ONES, step) for step in STEPS]
         run = synthetic_run(tmp_path, (*TRAINING[:3], *last, GRADIENT), fed, name=name)

@@ -33,6 +33,11 @@ FOUND_BY = {  # program -> (rule, part of the text)
     "autoencoder": ("TargetOutOfRange", "can only be 0 … 1"),
     "relu_logits": ("LossInputMismatch", "expects logits"),
     "shuffled_labels": ("LossNotDecreasing", "Guessing among 3 classes gives 1.1"),
+    "tanh_logits": ("LossInputMismatch", "Tanh is a tanh"),
+    "blank_inputs": ("AllZero", "The input IteratorGetNext:0 is all zeros"),
+    "pixels_divided_twice": ("InputNotNormalized", "reaches only 0.00392"),
+    "labels_from_one": ("TargetOutOfRange", "range from 1 to 3"),
+    "untracked_layer": ("UnchangedTensor", "first/kernel"),
     "softmax_of_one": ("SoftmaxAxis", "over one element"),
     "softmax_over_batch": ("SoftmaxAxis", "over the batch: its input was 32×8"),
     "broadcast_targets": ("BroadcastLoss", "targets of shape 32 with outputs of shape 32×1"),
@@ -48,6 +53,7 @@ ALONE = {  # those whose rule is the first to be named
     *("layer_never_called", "exploding_rate", "stopped_gradient", "autoencoder", "large_rate"),
     *("relu_logits", "softmax_of_one", "softmax_over_batch", "broadcast_targets"),
     *("forgotten_encoder", "labels_as_feature", "keep_probability", "wrong_sign", "relu_head", "pixels"),
+    *("tanh_logits", "blank_inputs", "pixels_divided_twice", "labels_from_one", "untracked_layer"),
 }
 
 

@@ -47,6 +47,7 @@ def scheduled(folder: Path, rate: Callable[[int], float], *more: Node) -> list[t
         (lambda step: 1e-3 * 1.2**step, [("adam/pow:0", "medium", 27)]),
         (lambda step: 1e-3 * 0.5**step, [("adam/pow:0", "medium", 26)]),
         (lambda step: 1e-3 * 0.1**step, [("adam/pow:0", "high", 35)]),  # three quarters of the steps
+        (lambda step: 1e-3 * (step < 3), [("adam/pow:0", "high", 37)]),  # a decay over epochs, not steps
         (lambda step: 1e-3, []),
         (lambda step: 1e-3 * (1 - step / 39.0001), []),  # a decay that ends in (nearly) 0
     ],

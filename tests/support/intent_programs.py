@@ -269,6 +269,63 @@ def shuffled_labels(logdir: Path, run: str, broken: bool) -> None:
     fit(logdir, run, mlp(), x, y, loss=loss, steps=80)
 
 
+def tanh_logits(logdir: Path, run: str, broken: bool) -> None:
+    """Logits that went through a tanh."""
+    model = mlp(activation="tanh" if broken else None)
+    fit(logdir, run, model, *table(), loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+
+
+def blank_inputs(logdir: Path, run: str, broken: bool) -> None:
+    """Inputs that a cast to integers made 0."""
+    x, y = digits()
+    x = x.reshape(-1, 64)
+    x = (x * 0.99).astype(np.int32).astype(np.float32) if broken else x
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    fit(logdir, run, mlp(classes=10, inputs=64), x, y, loss=loss)
+
+
+def pixels_divided_twice(logdir: Path, run: str, broken: bool) -> None:
+    """The model divides by 255 what is in 0…1."""
+    x, y = digits()
+    scale = keras.layers.Rescaling(1 / 255 if broken else 1.0)
+    model = keras.Sequential([keras.Input((8, 8, 1)), scale, keras.layers.Flatten(), keras.layers.Dense(10)])
+    fit(logdir, run, model, x, y, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+
+
+def labels_from_one(logdir: Path, run: str, broken: bool) -> None:
+    """Labels 1 … 3, which a one-hot encoding counts from 0."""
+    x, y = table()
+    model = mlp()
+
+    def loss_of(labels: Any, outputs: Any) -> Any:
+        return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(tf.one_hot(labels, 3), outputs))
+
+    loop(logdir, run, model, model.trainable_variables, x, y + broken, loss_of=loss_of)
+
+
+def untracked_layer(logdir: Path, run: str, broken: bool) -> None:
+    """A layer in an object that Keras does not search for layers."""
+
+    class Holder:
+        def __init__(self) -> None:
+            self.layer = keras.layers.Dense(32, activation="relu", name="first")
+
+    class Model(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.holder, self.head = Holder(), keras.layers.Dense(3, name="head")
+            if not broken:
+                self.first = self.holder.layer
+
+        def call(self, x: Any) -> Any:
+            return self.head(self.holder.layer(x))
+
+    x, y = table()
+    model = Model()
+    model(x[:1])
+    loop(logdir, run, model, model.trainable_variables, x, y, loss_of=sparse_loss)
+
+
 def softmax_of_one(logdir: Path, run: str, broken: bool) -> None:
     """One output of two classes that goes through a softmax."""
     x, y = table()
@@ -323,6 +380,11 @@ PROGRAMS: dict[str, tuple[Program, str]] = {  # name -> the program, and the rul
         (autoencoder, "TargetOutOfRange"),
         (relu_logits, "LossInputMismatch"),
         (shuffled_labels, "LossNotDecreasing"),
+        (tanh_logits, "LossInputMismatch"),
+        (blank_inputs, "AllZero"),
+        (pixels_divided_twice, "InputNotNormalized"),
+        (labels_from_one, "TargetOutOfRange"),
+        (untracked_layer, "UnchangedTensor"),
         (softmax_of_one, "SoftmaxAxis"),
         (softmax_over_batch, "SoftmaxAxis"),
         (broadcast_targets, "BroadcastLoss"),

@@ -43,7 +43,6 @@ _LEADS_TO: Mapping[str, tuple[str, ...]] = {
     "InputNotNormalized": (_ORIGINS, "DeadRelu", "SaturatedActivation", "LossNotDecreasing", "LargeLoss"),
     "PoorWeightInit": ("SaturatedActivation", "ExplodingGradient", "VanishingGradient"),
     "ShrinkingWeights": (*_OF_TRAINING, "AllZero"),
-    "AbsorbedUpdate": ("UnchangedTensor", "LossNotDecreasing"),
     "AllZero": ("DeadRelu", "DeadGradient", "LossNotDecreasing"),
     "ExplodingGradient": (
         *("DeadRelu", "SaturatedActivation", "Float16Overflow", "WeightUpdateRatio", "LossNotDecreasing"),
@@ -51,7 +50,8 @@ _LEADS_TO: Mapping[str, tuple[str, ...]] = {
     "DeadRelu": ("DeadGradient", "VanishingGradient"),
     "SaturatedActivation": ("DeadGradient", "VanishingGradient"),
     "Float16Overflow": ("DeadGradient", "LossNotDecreasing"),
-    "DeadGradient": ("UnchangedTensor", "LossNotDecreasing"),
+    "DeadGradient": ("AbsorbedUpdate", "UnchangedTensor", "LossNotDecreasing"),
+    "AbsorbedUpdate": ("UnchangedTensor", "LossNotDecreasing"),
     "VanishingGradient": ("UnchangedTensor", "LossNotDecreasing"),
     "UnchangedTensor": ("LossNotDecreasing",),
     "WeightUpdateRatio": ("LargeWeights", "LossNotDecreasing"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections import deque
 
+import numpy as np
+
 from ..model_graph.gradient_cuts import find_gradient_cut, is_unused
 from ..model_graph.roles import Roles, TensorRole, is_ambiguous_read
 from .run_view import RunView
@@ -57,6 +59,12 @@ def is_omitted_from_gradients(view: RunView, weight: TensorRole) -> bool:
     if variable not in roles.omitted or variable in _asked(view):
         return False
     return find_gradient_cut(view.run, roles, variable) is None and not is_unused(roles, variable)
+
+
+def changes(view: RunView, weight: TensorRole) -> bool:
+    """Whether a weight changes over the captured steps."""
+    rows = view.rows([weight])
+    return any(len(np.unique(rows[name], equal_nan=True)) > 1 for name in ("mean", "l2", "abs_max"))
 
 
 def is_ambiguous(view: RunView, weight: TensorRole) -> bool:

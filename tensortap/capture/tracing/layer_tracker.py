@@ -194,8 +194,7 @@ class LayerTracker:
                 if number >= 0:
                     self._end_call(self.traces.of(graph).calls[number], graph, layer, outputs)
                 self.variables.note_layer(layer)
-                if len(stack) == 1:
-                    self._note_variables(layer.variables)
+                self._note_variables(layer.variables)  # of inner layers, too: their owner may not track them
 
         try:
             yield note

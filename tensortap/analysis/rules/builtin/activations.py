@@ -22,6 +22,7 @@ from ..finding import Evidence, Hit, Severity
 from ..rule import MOSTLY, Limits, incremental_hits, rule
 from .losses import is_fitted
 
+_RELUS = ("Relu", "Relu6")
 _LOOKED_INTO = 8  # stored values of one tensor that are read, the latest
 _HISTOGRAMS = 100  # of one tensor, evenly thinned
 
@@ -42,8 +43,7 @@ def _how_many(share: float) -> str:
     next_look="Check the input of the ReLU: its histogram over steps shows when it went below 0.",
 )
 def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
-    relus = view.where(lambda t: t.op_type in ("Relu", "Relu6") and not t.backward)
-    by_place = {(t.graph, t.row, t.slot): t for t in view.tensors if t.row >= 0}
+    relus = view.where(lambda t: t.op_type in _RELUS and not t.backward)
     # If so few elements are positive, units must be dead, for any values.
     certain = limits["active"] * (1 - limits["layer_share"])
     found = list(
@@ -59,7 +59,7 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
             text=lambda t, value: f"{_how_many(value)} of the elements of {t.name} are above 0.",
         )
     )
-    found = [hit for hit in found if not _takes_nan(view, by_place, hit)]
+    found = [hit for hit in found if not takes_nan(view, hit)]
     for hit in found:  # a ReLU in a hinge loss that is mostly 0 has done its work
         fitted = is_fitted(view, view.tensors[hit.tensor].graph, hit.first_step, MOSTLY)
         yield replace(hit, severity="low") if fitted else hit
@@ -73,14 +73,23 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
         kept = view.run.catalog.tensors.kept.of(code)
         if code not in known and kept and active.rows >= MOSTLY * whole.by_tensor[code].rows:
             units = _dead_units(view, view.tensors[code], view.rows([view.tensors[code]]), limits)
-            yield from (hit for hit in units if not _takes_nan(view, by_place, hit))
+            yield from (hit for hit in units if not takes_nan(view, hit))
 
 
-def _takes_nan(view: RunView, by_place: Mapping[tuple[str, int, int], TensorRole], hit: Hit) -> bool:
+def _by_place(view: RunView) -> Mapping[tuple[str, int, int], TensorRole]:
+    """The captured tensors by graph, row and slot."""
+    return view.cached(
+        "tensors by place", lambda: {(t.graph, t.row, t.slot): t for t in view.tensors if t.row >= 0}
+    )
+
+
+def takes_nan(view: RunView, hit: Hit) -> bool:
     """Whether the input of a ReLU is NaN when it first seems dead: TensorFlow's ReLU returns 0 then."""
     relu = view.tensors[hit.tensor]
+    if relu.op_type not in _RELUS:
+        return False
     inputs = view.roles(relu.graph).inputs(relu.row) if relu.row >= 0 else []
-    source = by_place.get((relu.graph, *inputs[0][:2])) if inputs else None
+    source = _by_place(view).get((relu.graph, *inputs[0][:2])) if inputs else None
     if source is None:
         return False
     rows = view.rows([source])
@@ -159,10 +168,9 @@ def _beyond(view: RunView, sources: list[TensorRole], low: float, high: float) -
 
 def _activations(view: RunView) -> Iterator[tuple[TensorRole, TensorRole]]:
     """Sigmoid and tanh nodes of the forward pass, each with its captured input."""
-    by_place = {(t.graph, t.row, t.slot): t for t in view.tensors if t.row >= 0}
     for tensor in view.where(lambda t: t.op_type in ("Tanh", "Sigmoid") and not t.backward):
         inputs = view.roles(tensor.graph).inputs(tensor.row)
-        source = by_place.get((tensor.graph, *inputs[0][:2])) if inputs else None
+        source = _by_place(view).get((tensor.graph, *inputs[0][:2])) if inputs else None
         if source is not None:
             yield tensor, source
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ...model_graph.op_types import CONVOLUTIONS, MATRIX_PRODUCTS, ops
-from ...model_graph.roles import Roles
+from ...model_graph.roles import Roles, Slot
 from ...run_view.run_view import RunView
 from ..finding import Evidence, Hit
 from ..forward_sources import (
@@ -20,7 +20,9 @@ from ..forward_sources import (
 )
 from ..rule import Limits, rule
 
+_SOFTMAXES = ops("Softmax LogSoftmax")
 _ADDITIONS = ops("Add AddV2 BiasAdd")
+_SCALINGS = ops("Mul RealDiv")
 _PRODUCTS = MATRIX_PRODUCTS | CONVOLUTIONS
 
 
@@ -36,10 +38,11 @@ _PRODUCTS = MATRIX_PRODUCTS | CONVOLUTIONS
 def softmax_axis(view: RunView, limits: Limits) -> Iterable[Hit]:
     del limits
     for roles in trained_graphs(view):
-        for row in forward_rows(roles, "Softmax".__eq__):
+        for row in forward_rows(roles, _SOFTMAXES.__contains__):
             shape, name = shape_of(roles, (row, 0)), roles.graph.names[row]
+            value = 1 if roles.graph.op_type[row] == "Softmax" else "log(1) = 0"
             if shape and shape[-1] == 1 and _is_layer_output(roles, row):
-                text = f"{name} ({_text(shape)}) is a softmax over one element, which is always 1."
+                text = f"{name} ({_text(shape)}) is a softmax over one element, which is always {value}."
                 yield from _at(view, roles, row, text, Evidence(0, "elements of the softmax", 1.0, 2.0))
             elif taken := _transposed_batch(roles, row):
                 text = (
@@ -65,15 +68,32 @@ def _is_layer_output(roles: Roles, row: int) -> bool:
 
 
 def _transposed_batch(roles: Roles, row: int) -> Shape | None:
-    """The shape of a softmax's input before it was transposed to put its first axis last."""
+    """The shape of a softmax's input before it was transposed to put its first axis last.
+
+    None for one score a sample, which pools the batch (multiple instance learning), and for the similarities
+    of two batches (contrastive losses).
+    """
     for source, _, position in roles.inputs(row):
         if position != 0 or roles.graph.op_type[source] != "Transpose":
             continue
         before = next((place[:2] for place in roles.inputs(source) if place[2] == 0), (source, 0))
         old, new = shape_of(roles, before), shape_of(roles, (source, 0))
         is_moved = old and new and old[0] == new[-1] and old[-1] != new[-1] and old.count(old[0]) == 1
-        return old if is_moved and _is_batch(roles, old[0] if old else None) else None
+        is_meant = (old or (1,))[-1] == 1 or _is_similarity(roles, before)
+        return old if is_moved and not is_meant and _is_batch(roles, old[0] if old else None) else None
     return None
+
+
+def _is_similarity(roles: Roles, place: Slot) -> bool:
+    """Whether a tensor is a product of two others than weights, or a multiple of one."""
+    row = source_of(roles, place)[0]
+    while roles.graph.op_type[row] in _SCALINGS:
+        scaled = [source for source, _ in sources_of(roles, row) if roles.reached[source]]
+        if len(scaled) != 1:
+            break
+        row = scaled[0]
+    weighs = any(roles.kind.get(source) == "weight" for source, _ in sources_of(roles, row))
+    return roles.graph.op_type[row] in MATRIX_PRODUCTS and not weighs
 
 
 def _is_batch(roles: Roles, extent: int | None) -> bool:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from tensortap.core.text import counted
 from tensortap.index.query.node_detail import FrameDetail
 from tensortap.index.query.source_lines import source_lines
@@ -16,7 +14,7 @@ from ...model_graph.gradient_cuts import STOPS
 from ...model_graph.roles import TensorRole
 from ...run_view.hit_counts import snapshot_counts_of
 from ...run_view.run_view import RunView
-from ...run_view.trained_variables import is_ambiguous, is_trained_by_another_graph
+from ...run_view.trained_variables import changes, is_ambiguous, is_trained_by_another_graph
 from ..finding import Evidence, Hit, Severity
 from ..rule import MOSTLY, Limits, rule
 from .losses import is_fitted
@@ -109,7 +107,7 @@ def _cut_off(view: RunView) -> Iterator[Hit]:
         steps = view.rows([tensor]).steps
         if len(steps):
             note = "The step requests its gradient." if asked else "This is fine if it is frozen."
-            if asked and _moves(view, tensor):  # a target network, a codebook of moving averages
+            if asked and changes(view, tensor):  # a target network, a codebook of moving averages
                 asked, note = False, "It still changes, so something else updates it."
             text = f"{entry.variable} gets no gradient: {entry.why}. {note}"
             evidence = Evidence(int(steps[0]), "steps with a gradient", 0.0)
@@ -117,12 +115,6 @@ def _cut_off(view: RunView) -> Iterator[Hit]:
             severity: Severity = ("medium" if meant else "high") if asked and tensor.is_kernel else "low"
             hit = Hit.at(steps, len(steps), tensor, text, evidence, severity=severity)
             yield _advised(hit, entry)
-
-
-def _moves(view: RunView, weight: TensorRole) -> bool:
-    """Whether a weight changes over the captured steps."""
-    rows = view.rows([weight])
-    return any(len(np.unique(rows[name], equal_nan=True)) > 1 for name in ("mean", "l2", "abs_max"))
 
 
 def _advised(hit: Hit, entry: LedgerEntry) -> Hit:

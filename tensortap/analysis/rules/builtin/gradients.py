@@ -13,11 +13,11 @@ from tensortap.core.text import number_text
 from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import SnapshotRows
-from ...run_view.trained_variables import trained_gradients
+from ...run_view.trained_variables import changes, trained_gradients
 from ..finding import Evidence, Hit, Severity
 from ..rule import MOSTLY, Limits, incremental_hits, rule
 from ..variable_usage import is_lookup_table
-from .losses import falls, has_converged
+from .losses import has_converged
 
 SPIKE = 10.0  # times the limit: an explosion that worries at a single step, too
 
@@ -66,8 +66,12 @@ def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
             yield replace(hit, help=_OF_BIAS)
             continue
         if _last_size(view, tensor.graph) < limits["mean_abs"]:
-            severity: Severity | None = "medium" if falls(view, tensor.graph) else hit.severity
-            hit = replace(hit, severity=severity, help=_OF_SMALL_LOSS)
+            moves = any(
+                changes(view, weight)
+                for weight in view.of_kind("weight")
+                if (weight.graph, weight.variable) == (tensor.graph, tensor.variable)
+            )
+            hit = replace(hit, severity="medium" if moves else hit.severity, help=_OF_SMALL_LOSS)
         yield _beside_earlier(view, hit, limits["mean_abs"])
     for first, last, steps, one, other in _ends(view, most_of_first=True):
         with np.errstate(divide="ignore", invalid="ignore"):

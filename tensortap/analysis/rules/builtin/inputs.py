@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,8 +11,9 @@ from tensortap.core.dtypes import Array
 from tensortap.core.text import number_text
 
 from ...dtype_limits import LARGEST
+from ...model_graph.call_dataflow import dataflow_of
 from ...model_graph.op_types import BATCH_NORMS, CALLS, CONVOLUTIONS, MATRIX_PRODUCTS, ops
-from ...model_graph.roles import TensorRole
+from ...model_graph.roles import Roles, TensorRole
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import SnapshotRows, distinct, stored_values
 from ..finding import Evidence, Hit, Severity
@@ -74,17 +75,21 @@ def is_number(view: RunView, tensor: TensorRole, rows: SnapshotRows) -> bool:
 
 @rule(
     "InputNotNormalized",
-    "inputs that are not centred, or are far outside -1 … 1",
+    "inputs that are not centred, are far outside -1 … 1, or tiny",
     title="Input not normalized",
-    thresholds={"abs_mean": 0.2, "range": 1.0, "far": 10.0, "samples": 50},
-    source="abs_mean: SageMaker Debugger (over 500 samples); range: UMLAUT; far, samples: tensortap",
+    thresholds={"abs_mean": 0.2, "range": 1.0, "far": 10.0, "tiny": 0.004, "samples": 50},
+    source="abs_mean: SageMaker Debugger (over 500 samples); range: UMLAUT; far, samples: tensortap; tiny: "
+    "pixels divided by 255 twice reach 1/255",
     help="Use keras.layers.Normalization or (x - mean) / std; divide pixels by 255.",
     next_look="Check the histogram of the input.",
 )
 def input_not_normalized(view: RunView, limits: Limits) -> Iterable[Hit]:
-    for fed in view.of_kind("input"):
-        if not feeds_layer(view, fed) or not is_number(view, fed, view.rows([fed], floats=False)):
-            continue
+    features = [
+        fed
+        for fed in view.of_kind("input")
+        if feeds_layer(view, fed) and is_number(view, fed, view.rows([fed], floats=False))
+    ]
+    for fed in features:
         tensor, is_sure = _judged(view, fed)
         rows = view.rows([tensor], floats=False)
         if not len(rows):
@@ -101,19 +106,25 @@ def input_not_normalized(view: RunView, limits: Limits) -> Iterable[Hit]:
         extreme = float(rows["abs_max"][furthest])
         shifted, wide = abs(mean) > limits["abs_mean"], extreme > limits["range"]
         far = wide and extreme > limits["far"] * limits["range"]
-        if not shifted and not far:
+        tiny = 0 < extreme < limits["tiny"]
+        if not (shifted or far or tiny):
             continue
-        severity: Severity = "high" if shifted and far and is_sure else "low"
+        alone = sum(each.graph == fed.graph for each in features) == 1
+        severity: Severity = "high" if is_sure and ((shifted and far) or (tiny and alone)) else "low"
         text = (
             f"{tensor.name} has mean {number_text(mean)} over {samples:,} samples "
-            f"and reaches {number_text(extreme)}."
+            f"and reaches {'only ' if tiny else ''}{number_text(extreme)}."
         )
-        yield Hit.at(
+        hit = Hit.at(
             *(rows.steps, len(rows.steps), tensor, text),
             Evidence(int(rows.step[0]), "mean", mean, limits["abs_mean"]),
-            Evidence(int(rows.step[furthest]), "max |x|", extreme, limits["range"]),
+            Evidence(int(rows.step[furthest]), "max |x|", extreme, limits["tiny" if tiny else "range"]),
             severity=severity,
         )
+        yield replace(hit, help=_TINY) if tiny else hit
+
+
+_TINY = "Scale it to about -1 … 1. Pixels may have been divided by 255 twice, e.g. by a Rescaling layer, too."
 
 
 def _judged(view: RunView, fed: TensorRole) -> tuple[TensorRole, bool]:
@@ -189,17 +200,63 @@ def label_in_input(view: RunView, limits: Limits) -> Iterable[Hit]:
         roles = view.roles(graph)
         labels = [tensor for tensor in fed if tensor not in features and not is_reward(roles, tensor)]
         alone = len(features) == 1
+        values = {label.code: _values_by_step(view, label) for label in labels}
+        measured = sum(map(_is_measured, values.values()))
         for feature in features:
             for label in labels:
-                yield from _leaked(view, feature, label, limits, alone=alone)
+                several = measured > 1 and _is_measured(values[label.code])
+                if not several and _predicts(roles, feature, label):
+                    yield from _leaked(view, feature, label, values[label.code], limits, alone=alone)
+
+
+def _is_measured(label: Mapping[int, Array]) -> bool:
+    """Whether a label is not the number of a class. Of several such targets some may be inputs, as of an
+    autoencoder."""
+    return any(not np.all(value % 1 == 0) for value in label.values())
+
+
+def _predicts(roles: Roles, feature: TensorRole, label: TensorRole) -> bool:
+    """Whether what the loss compares a label with is computed from a feature."""
+    used, waiting = set[int](), roles.consumers(feature.row, feature.slot)
+    while waiting:
+        row = waiting.pop()
+        if row not in used and not roles.is_backward(row):
+            used.add(row)
+            waiting += roles.consumers(row)
+    seen, waiting = set[int](), roles.consumers(label.row, label.slot)
+    while waiting:
+        row = waiting.pop()
+        if row in seen or roles.is_backward(row):
+            continue
+        seen.add(row)
+        if not roles.reached[row]:
+            waiting += roles.consumers(row)
+        elif any(source in used and roles.reached[source] for source, _, _ in roles.inputs(row)):
+            return True
+    return False
 
 
 def _leaked(
-    view: RunView, feature: TensorRole, label: TensorRole, limits: Limits, *, alone: bool
+    view: RunView,
+    feature: TensorRole,
+    label: TensorRole,
+    y: Mapping[int, Array],
+    limits: Limits,
+    *,
+    alone: bool,
 ) -> Iterable[Hit]:
-    """`alone`: the model has no other input."""
-    x, y = _values_by_step(view, feature), _values_by_step(view, label)
+    """`y`: the stored labels by step. `alone`: the model has no other input."""
+    x = _values_by_step(view, feature)
     steps = [step for step in x if step in y and len(x[step]) == len(y[step])]
+    if steps and all(_are_same_tokens(x[step], y[step]) for step in steps):
+        text = (
+            f"The labels {label.name} are the tokens {feature.name} themselves, at all "
+            f"{x[steps[0]].shape[1]} positions. To predict the next token, shift them by one."
+        )
+        evidence = Evidence(steps[0], "share of equal tokens", 1.0, 1.0)
+        hit = Hit.at(np.array(steps), len(steps), feature, text, evidence, severity="medium")
+        yield replace(hit, help=_SHIFT, looked_at="stored values")
+        return
     if not steps or x[steps[0]].ndim != 2:
         return  # pixels and tokens are not individually chosen features
     if alone and x[steps[0]].shape[1] == 1:
@@ -225,6 +282,14 @@ def _leaked(
         )
         evidence = Evidence(steps[0], "correlation", float(strength[column]), limits["correlation"])
         yield Hit.at(np.array(steps), len(steps), feature, text, evidence, looked_at="stored values")
+
+
+_SHIFT = "Use tokens[:, :-1] as inputs and tokens[:, 1:] as labels. For an autoencoder, no fix is needed."
+
+
+def _are_same_tokens(x: Array, y: Array) -> bool:
+    sequences = x.ndim == 2 and x.shape[1] > 1 and x.size == y.size
+    return sequences and {x.dtype.kind, y.dtype.kind} <= set("iu") and np.array_equal(x.ravel(), y.ravel())
 
 
 _MOST_SHOWN = 100  # classes; each is compared with each feature
@@ -281,7 +346,8 @@ def weight_inputs(view: RunView, tensor: TensorRole) -> WeightInputs:
         seen.add((row, slot))
         for user in roles.consumers(row, slot):
             op_type = roles.graph.op_type[user]
-            if roles.is_backward(user) or op_type in _NORMALIZING:
+            is_followed = user in dataflow_of(roles.graph).called  # the graph has what is called
+            if roles.is_backward(user) or op_type in _NORMALIZING or is_followed:
                 continue
             if op_type in _WEIGHING:
                 found.append((row, slot))

@@ -43,7 +43,7 @@ _MAX_NODES = 2000  # nodes that are followed from one cross-entropy
 
 @rule(
     "LossInputMismatch",
-    "a loss that expects logits but gets probabilities or ReLU outputs, or the reverse",
+    "a loss that expects logits but gets probabilities, ReLU or tanh outputs, or the reverse",
     severity="high",
     source="tensortap: ops and values between the model output and the loss",
     help="Use from_logits=True if the model has no final activation (more precise), from_logits=False "
@@ -63,8 +63,9 @@ def _probabilities_as_logits(view: RunView, roles: Roles) -> Iterator[Hit]:
         sources = sources_of(roles, row)
         if sources and graph.op_type[sources[0][0]] == "Softmax":
             yield from _mismatch(view, roles, sources[0], row, "softmax")
-        elif sources and graph.op_type[sources[0][0]] in _RELUS:
-            yield from _mismatch(view, roles, sources[0], row, "ReLU")
+        elif sources and graph.op_type[sources[0][0]] in (*_RELUS, "Tanh"):
+            kind = "tanh" if graph.op_type[sources[0][0]] == "Tanh" else "ReLU"
+            yield from _mismatch(view, roles, sources[0], row, kind)
     scopes: dict[str, int] = {}
     for row in forward_rows(roles, "Log1p".__eq__):
         scope, found, _ = graph.names[row].rpartition(f"{SIGMOID_LOSS}/")
@@ -87,11 +88,13 @@ def _mismatch(view: RunView, roles: Roles, output: Slot, loss: int, activation: 
     text = f"{names[output[0]]} is a {activation}, and the loss ({names[loss]})"
     if activation == "ReLU":
         text += " expects logits: ReLU outputs are never negative, and zeros get no gradient."
+    elif activation == "tanh":
+        text += " expects logits: between -1 and 1, no class is more than e² times as likely as another."
     else:
         text += " applies another one: it expects logits but gets probabilities, so gradients become small."
     steps = view.rows([tensor]).steps
     if len(steps):
-        count = 1.0 if activation == "ReLU" else 2.0
+        count = 1.0 if activation in ("ReLU", "tanh") else 2.0
         evidence = Evidence(int(steps[0]), "activations before the loss", count, count - 1)
         yield Hit.at(steps, len(steps), tensor, text, evidence)
 
@@ -153,6 +156,7 @@ def target_out_of_range(view: RunView, limits: Limits) -> Iterable[Hit]:
         for target in dict.fromkeys(_binary_targets(roles)):
             limit = "a binary cross-entropy expects"
             yield from _beyond(view, roles, target, _RANGES["Sigmoid"], limit, limits["share"])
+        yield from _counted_from_one(view, roles)
 
 
 def _beyond(
@@ -174,6 +178,27 @@ def _beyond(
     evidence = Evidence(int(rows.step[beyond][0]), "furthest target", end, bounds[low >= bounds[0]])
     hit = Hit.at(np.unique(rows.step[beyond]), len(rows.steps), tensor, text, evidence)
     yield replace(hit, help=_CLASSES) if _may_be_classes(view, rows) else hit
+
+
+def _counted_from_one(view: RunView, roles: Roles) -> Iterator[Hit]:
+    """Labels 1 … n of a one-hot encoding with n classes, for which it counts from 0."""
+    for row in forward_rows(roles, "OneHot".__eq__):
+        labels, depth = (*sources_of(roles, row), (row, 0), (row, 0))[:2]
+        classes = next(iter(_constants(roles, depth[0])), None)
+        tensor = captured_tensor(view, roles, labels, exactly=True)
+        rows = view.rows([tensor] if tensor else [], floats=False)
+        if tensor is None or not len(rows) or roles.kind.get(labels[0]) != "input":
+            continue
+        low, high = float(rows["min"].min()), float(rows["max"].max())
+        if low == 1 and high == classes:
+            text = (
+                f"The labels {tensor.name} range from 1 to {high:g}, but {roles.graph.names[row]} counts "
+                f"{classes:g} classes from 0: {high:g} becomes zeros, which add nothing to the loss."
+            )
+            steps = np.unique(rows.step[rows["max"] == classes])
+            evidence = Evidence(int(steps[0]), "largest label", high, classes - 1)
+            hit = Hit.at(steps, len(rows.steps), tensor, text, evidence)
+            yield replace(hit, help="Subtract 1 from the labels, or encode one more class.")
 
 
 def _binary_targets(roles: Roles) -> Iterator[Slot]:
@@ -231,7 +256,7 @@ def negated_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
         found = [_sign_at(roles, row, loss) for row in forward_rows(roles, CROSS_ENTROPIES.__contains__)]
         tensor = captured_tensor(view, roles, (loss, 0), exactly=True)
         rows = view.rows([tensor] if tensor else [])
-        if {sign for sign, _ in found} == {-1} and tensor is not None and len(rows):
+        if {sign for sign, _ in found} == {-1} and tensor is not None and rows.finite.any():
             lowest = float(np.nanmin(rows["min"]))
             text = (
                 f"The loss is the negative of a cross-entropy ({number_text(rows['mean'][0])} at step "

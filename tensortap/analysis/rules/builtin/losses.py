@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -122,64 +122,76 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
         span = float(steps[-1] - steps[0]) if len(steps) else 0.0
         if len(steps) < 6 or span < limits["steps"] or limits["steps"] <= 0:
             continue
-        third = max(len(steps) // 3, 2)
-        begin, end = float(np.median(loss[:third])), float(np.median(loss[-third:]))
-        # `percent` per `steps` steps, compounded; capped, because the loss of a long run levels off.
-        pieces = (span * 2 / 3) / limits["steps"]
-        wanted = min(1 - max(1 - limits["percent"] / 100, 0.0) ** pieces, limits["most_percent"] / 100)
-        fallen = (begin - end) / abs(begin) if begin else 0.0
-        scatter = 2 * _error(loss[:third], loss[-third:])
-        clearly = begin - end > scatter or fallen >= limits["most_percent"] / 100
-        jumped = 0 < _JUMP * loss[0] < loss[-third:].min()  # immediately and permanently
-        classes = 0 if jumped or len(steps) < _MIN_LOSSES else classes_guessed(view.roles(tensor.graph), end)
-        fell = fallen >= wanted and clearly and not jumped
-        if fell and not classes:
-            continue
-        # One that explodes scatters more than it grows, by orders of magnitude.
-        apart = np.quantile(loss[-third:], 0.25) > np.quantile(loss[:third], 0.75)
-        grew = jumped or (apart and end - begin > min(scatter, abs(begin)))
-        # The noise may hide a decrease.
-        hidden = end - begin < scatter and fallen + scatter / abs(begin or 1.0) > limits["most_percent"] / 100
-        how = "grew" if grew else "fell little" if fell else "stayed within its noise" if hidden else "stayed"
-        how = f"grew from {number_text(loss[0])} at the first step" if jumped else how
-        rivals = _has_rivals(view, tensor)
-        which = f"The loss {tensor.name}" if rivals else "The loss"
+        yield from _stagnation(view, tensor, steps, loss, limits) if loss.any() else _zeros(tensor, steps)
+
+
+def _zeros(tensor: TensorRole, steps: Array) -> Iterator[Hit]:
+    text = f"The loss is exactly 0 at all {len(steps)} captured steps: nothing is learned from it."
+    hit = Hit.at(steps, len(steps), tensor, text, Evidence(int(steps[-1]), "largest |loss|", 0.0))
+    yield replace(hit, help="Check the sample weights, masks and labels that the loss is computed from.")
+
+
+def _stagnation(
+    view: RunView, tensor: TensorRole, steps: Array, loss: Array, limits: Limits
+) -> Iterator[Hit]:
+    """A hit if a loss does not fall as much as it should."""
+    span = float(steps[-1] - steps[0])
+    third = max(len(steps) // 3, 2)
+    begin, end = float(np.median(loss[:third])), float(np.median(loss[-third:]))
+    # `percent` per `steps` steps, compounded; capped, because the loss of a long run levels off.
+    pieces = (span * 2 / 3) / limits["steps"]
+    wanted = min(1 - max(1 - limits["percent"] / 100, 0.0) ** pieces, limits["most_percent"] / 100)
+    fallen = (begin - end) / abs(begin) if begin else 0.0
+    scatter = 2 * _error(loss[:third], loss[-third:])
+    clearly = begin - end > scatter or fallen >= limits["most_percent"] / 100
+    jumped = 0 < _JUMP * loss[0] < loss[-third:].min()  # immediately and permanently
+    classes = 0 if jumped or len(steps) < _MIN_LOSSES else classes_guessed(view.roles(tensor.graph), end)
+    fell = fallen >= wanted and clearly and not jumped
+    if fell and not classes:
+        return
+    # One that explodes scatters more than it grows, by orders of magnitude.
+    apart = np.quantile(loss[-third:], 0.25) > np.quantile(loss[:third], 0.75)
+    grew = jumped or (apart and end - begin > min(scatter, abs(begin)))
+    # The noise may hide a decrease.
+    hidden = end - begin < scatter and fallen + scatter / abs(begin or 1.0) > limits["most_percent"] / 100
+    how = "grew" if grew else "fell little" if fell else "stayed within its noise" if hidden else "stayed"
+    how = f"grew from {number_text(loss[0])} at the first step" if jumped else how
+    rivals = _has_rivals(view, tensor)
+    which = f"The loss {tensor.name}" if rivals else "The loss"
+    text = (
+        f"{which} {how}: its median was {number_text(begin)} over the first third "
+        f"of the steps and is {number_beside(end, begin)} over the last."
+    )
+    if classes and not grew:
+        guess = number_text(math.log(classes))
         text = (
-            f"{which} {how}: its median was {number_text(begin)} over the first third "
-            f"of the steps and is {number_beside(end, begin)} over the last."
+            f"{text} Guessing among {classes} classes gives {guess}: check that the labels belong "
+            "to the inputs."
         )
-        if classes and not grew:
-            guess = number_text(math.log(classes))
-            text = (
-                f"{text} Guessing among {classes} classes gives {guess}: check that the labels belong "
-                "to the inputs."
-            )
-        if scattered := fallen >= wanted and not clearly and not jumped:
-            text = f"{text} The decrease is smaller than the noise."
-            wanted = min(scatter / abs(begin), limits["most_percent"] / 100) if begin else wanted
-        severity: Severity | None = None if grew or _clear(loss, third) else "low"
-        exploded = jumped and loss[-third:].min() > _EXPLODED * loss[0]
-        unsure = scattered or fell or (not grew and (hidden or span < _LONG_PLATEAU))
-        if not exploded and (len(steps) < _MIN_LOSSES or unsure):
-            severity = severity or "medium"
-        roles = view.roles(tensor.graph)
-        if rivals:
-            severity = "low"
-        elif is_policy_gradient(view, roles):
-            severity = "low"
-            text = f"{text} The loss of a policy gradient need not decrease: watch the reward."
-        elif has_moving_targets(view, roles):
-            severity = severity or "medium"
-            text = (
-                f"{text} A network computes its targets, so they change, too: watch the reward or a metric."
-            )
-        yield Hit.at(
-            *(steps, len(steps), tensor, text),
-            Evidence(int(steps[-1]), "relative decrease", fallen, wanted),
-            Evidence(int(steps[0]), "median of the first third", begin),
-            Evidence(int(steps[-1]), "median of the last third", end),
-            severity=severity,
-        )
+    if scattered := fallen >= wanted and not clearly and not jumped:
+        text = f"{text} The decrease is smaller than the noise."
+        wanted = min(scatter / abs(begin), limits["most_percent"] / 100) if begin else wanted
+    severity: Severity | None = None if grew or _clear(loss, third) else "low"
+    exploded = jumped and loss[-third:].min() > _EXPLODED * loss[0]
+    unsure = scattered or fell or (not grew and (hidden or span < _LONG_PLATEAU))
+    if not exploded and (len(steps) < _MIN_LOSSES or unsure):
+        severity = severity or "medium"
+    roles = view.roles(tensor.graph)
+    if rivals:
+        severity = "low"
+    elif is_policy_gradient(view, roles):
+        severity = "low"
+        text = f"{text} The loss of a policy gradient need not decrease: watch the reward."
+    elif has_moving_targets(view, roles):
+        severity = severity or "medium"
+        text = f"{text} A network computes its targets, so they change, too: watch the reward or a metric."
+    yield Hit.at(
+        *(steps, len(steps), tensor, text),
+        Evidence(int(steps[-1]), "relative decrease", fallen, wanted),
+        Evidence(int(steps[0]), "median of the first third", begin),
+        Evidence(int(steps[-1]), "median of the last third", end),
+        severity=severity,
+    )
 
 
 _GUESS = 0.97  # of ln(classes): a cross-entropy from there on is not below that of guessing
@@ -306,7 +318,7 @@ def learning_rate(view: RunView, limits: Limits) -> Iterable[Hit]:
         return rows["max"] > largest, rows["max"]
 
     def below(rows: SnapshotRows) -> tuple[Array, Array]:
-        return (rows["max"] < smallest) & (rows["max"] > 0), rows["max"]
+        return rows["max"] < smallest, rows["max"]
 
     for measure, limit, low in ((above, largest, False), (below, smallest, True)):
         found = incremental_hits(
@@ -353,10 +365,12 @@ _LEFT = 1e-6  # of the largest loss: then small gradients are expected
 
 
 def is_fitted(view: RunView, graph: str, step: int, share: float = 1.0) -> bool:
-    """Whether the loss is exactly 0 (a hinge loss) at this share of the steps, or more, from a step on."""
+    """Whether the loss is exactly 0 (a hinge loss) at this share of the steps, or more, from a step on. One
+    that always was is not fitted: its weights or masks may be 0."""
     rows = _loss_rows(view, graph)
-    rows = rows.part(rows.step >= step)
-    return len(rows) > 0 and float(np.mean(rows["zero"] == rows["size"])) >= share
+    zero = rows["zero"] == rows["size"]
+    later = zero[rows.step >= step]
+    return len(later) > 0 and float(np.mean(later)) >= share and not zero.all()
 
 
 def has_converged(view: RunView, graph: str, step: int) -> bool:
@@ -365,16 +379,6 @@ def has_converged(view: RunView, graph: str, step: int) -> bool:
     later = rows.part(rows.step >= step)["abs_max"]
     largest = np.nanmax(rows["abs_max"], initial=0.0)
     return bool(len(later)) and bool(np.nanmedian(later) <= _LEFT * largest)
-
-
-def falls(view: RunView, graph: str) -> bool:
-    """Whether the loss falls, by the medians of its first and last third, by more than its noise."""
-    steps, loss = _by_step(_loss_rows(view, graph))
-    third = len(steps) // 3
-    if third < 2:
-        return False
-    begin, end = loss[:third], loss[-third:]
-    return bool(np.median(begin) - np.median(end) > 2 * _error(begin, end))
 
 
 def _loss_rows(view: RunView, graph: str) -> SnapshotRows:

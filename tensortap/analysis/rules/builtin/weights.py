@@ -24,6 +24,8 @@ from ..finding import Evidence, Hit, Severity
 from ..rule import MOSTLY, Limits, incremental_hits, rule
 from ..unchanged_stretches import Stretch, Stretches
 from ..variable_usage import random_initializer
+from .activations import takes_nan
+from .inputs import feeds_layer
 from .updates import Updates
 
 
@@ -219,7 +221,11 @@ def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
     found = incremental_hits(
         view,
         ("AllZero", limits["zeros"]),
-        [*(t for t in view.of_kind("output", "weight") if _may_hold_more(view, t)), *trained_gradients(view)],
+        [
+            *(t for t in view.of_kind("output", "weight") if _may_hold_more(view, t)),
+            *(features := [t for t in view.of_kind("input") if feeds_layer(view, t)]),
+            *trained_gradients(view),
+        ],
         lambda rows: (rows.share("zero") >= limits["zeros"], rows.share("zero")),
         "% zeros",
         limits["zeros"],
@@ -228,13 +234,21 @@ def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
         text=lambda t, _: f"{_subject(t)} is all zeros.",
         severity=lambda t: _zero_severity(view, t),
     )
+    found = [hit for hit in found if not takes_nan(view, hit)]
+    zero = {hit.tensor for hit in found}
     for hit in found:
         tensor = view.tensors[hit.tensor]
-        if tensor.kind == "weight" and tensor.is_kernel:
+        if tensor.kind == "input":  # one of several may be an initial state
+            alone = all(each.code in zero for each in features if each.graph == tensor.graph)
+            hit = replace(hit, severity="high" if alone else "low", help=_NO_INPUT)
+        elif tensor.kind == "weight" and tensor.is_kernel:
             hit = replace(hit, explains=("DeadGradient",))
         elif tensor.kind == "weight":
             hit = replace(hit, unless=_WHY_STILL_ZERO)
         yield hit
+
+
+_NO_INPUT = "Check the input pipeline: decoding, casts to integers, masks, and padding."
 
 
 def _may_hold_more(view: RunView, tensor: TensorRole) -> bool:
@@ -255,6 +269,7 @@ def _zero_severity(view: RunView, tensor: TensorRole) -> Severity | None:
 
 def _subject(tensor: TensorRole) -> str:
     names = {"gradient": f"The gradient of {tensor.variable}", "output": f"The output of {tensor.layer}"}
+    names["input"] = f"The input {tensor.name}"
     return names.get(tensor.kind, tensor.variable) or tensor.name
 
 
