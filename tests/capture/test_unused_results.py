@@ -156,3 +156,16 @@ def test_unused_results_do_not_make_a_watched_step_raise(tmp_path: Path, program
     sines = [row for row in dumped.rows if row.node.endswith("sine")]
     assert {row.step for row in sines} == {0, 1, 2}
     assert sines[0].value.tolist() == tf.sin(x).numpy().tolist()
+
+
+def test_unused_python_functions_are_not_called(tmp_path: Path) -> None:
+    calls: list[Any] = []
+
+    def program(x: Any) -> Any:
+        tf.numpy_function(lambda x: calls.append(x) or x, [x], tf.float32, stateful=False)
+        return tf.sin(x, name="sine")
+
+    with Tap(tmp_path / "r", Watch(steps=1)) as tap, tap.step():
+        tf.function(program)(tf.constant([0.5, 0.75]))
+    assert not calls
+    assert "sine" in {row.node for row in Dumped(tmp_path / "r").rows}
