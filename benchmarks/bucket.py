@@ -66,23 +66,24 @@ class Proxy:
 
 def ask(idle: float) -> dict[str, float]:
     """The times of this process's pages. Waits for `idle` seconds afterwards, asking for the runs."""
-    from tensortap.server.app import create_app
+    from tensortap.server.serve import Server
     from tensortap.storage.uri import path_of
     from tensortap.system.pandas_guard import hide_pandas
 
     hide_pandas()
-    client = create_app(path_of(f"s3://{BUCKET}/logs")).test_client()
+    server = Server([path_of(f"s3://{BUCKET}/logs")], port=0, use_token=False, own_process=True)
+    client, at = server.app.test_client(), server.url.rstrip("/")
     found, start = {}, time.perf_counter()
 
     def get(path: str) -> Any:
-        return client.get(path).get_json()
+        return client.get(f"{at}{path}").get_json()
 
     while not (runs := get("/api/runs").get("runs")) or not runs[0]["snapshots"]:
         time.sleep(0.01)
     found["list of runs, s"] = time.perf_counter() - start
     run = f"/api/runs/{runs[0]['id']}"
     graph = get(f"{run}/graphs")["graphs"][0]["id"]
-    client.get(f"{run}/graphs/{graph}")
+    client.get(f"{at}{run}/graphs/{graph}")
     found["graph, s"] = time.perf_counter() - start
     assert get(f"{run}/snapshots?limit=50")["rows"]
     found["first snapshots, s"] = time.perf_counter() - start

@@ -6,6 +6,7 @@ A server runs for days beside the training that it watches: it returns freed mem
 from __future__ import annotations
 
 import ctypes
+import gc
 import logging
 import os
 import socket
@@ -141,7 +142,7 @@ class Server:
             self._socket.close()
             raise ServingError(str(error), "Use --allow-host NAME or --allow-host NAME:PORT.") from error
         if own_process:
-            tune_allocators()
+            tune_memory()
             trimmer = MemoryTrimmer()
             call_after_refresh(self.app, trimmer.trim)
             if memory is not None:
@@ -332,11 +333,13 @@ _LARGE, _ARENAS = 1 << 20, 2
 _TRIM_INTERVAL = 5.0  # s; it takes some milliseconds, of a server's few hundred megabytes
 
 
-def tune_allocators() -> None:
+def tune_memory() -> None:
     """Makes Arrow share the C allocator, and that keep little freed memory. For processes of our own.
 
-    Saves 50 MB at a run that grew to 600,000 snapshots.
+    Saves 50 MB at a run that grew to 600,000 snapshots. Python no longer looks for garbage among what was
+    imported, which took 40 ms of the first page.
     """
+    gc.freeze()
     pa.set_memory_pool(pa.system_memory_pool())
     tune = _glibc_function("mallopt")
     if tune is not None:

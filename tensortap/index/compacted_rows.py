@@ -75,14 +75,15 @@ class CompactedRows:
         self._arrays: Mapping[str, Array] | None = None
         self._workers, self._dtypes, self._devices = catalog.workers, catalog.dtypes, catalog.devices
         summaries = [summary for _, summary in parts]
-        kinds = _by_first(catalog, [summary.kinds for summary in summaries])
-        _intern(catalog.dtypes, kinds, "dtype")
-        _intern(catalog.devices, kinds, "device")
-        catalog.shapes.restore(sorted(shape_codes(kinds.column("shape"))[1], key=len))  # as streams do
-        tensors = _by_first(catalog, [summary.tensors for summary in summaries])
-        _intern(catalog.tensors.graphs, tensors, "graph")
-        _intern(catalog.tensors.nodes, tensors, "node")
-        _encoded(catalog, tensors)
+        kinds, order = _by_first(catalog, [summary.kinds for summary in summaries])
+        _intern(catalog.dtypes, kinds, "dtype", order)
+        _intern(catalog.devices, kinds, "device", order)
+        codes, shapes = shape_codes(kinds.column("shape"))
+        catalog.shapes.restore(sorted((shapes[code] for code in _first_seen(codes[order])), key=len))
+        tensors, order = _by_first(catalog, [summary.tensors for summary in summaries])
+        _intern(catalog.tensors.graphs, tensors, "graph", order)
+        _intern(catalog.tensors.nodes, tensors, "node", order)
+        _encoded(catalog, tensors, order)
         self._shapes = {shape: code for code, shape in enumerate(catalog.shapes.values)}
         totals = [_tensor_totals(catalog, summary.tensors) for summary in summaries]
         self._tensors = [(each.tensor, each.snapshots) for each in totals]
@@ -266,23 +267,30 @@ class RowsCache:
                 return arrays
         return None
 
-    def tables(self) -> dict[str, bytes]:
-        """Files of small tables that were stored, by name: who uses one verifies it."""
+    def summaries(self) -> dict[int, Summary]:
+        """The small tables of parts that were stored, by first step."""
+        found: dict[int, Summary] = {}
         if is_own_folder(self._folder):
-            with contextlib.suppress(ContainerError):
-                return {name: data.tobytes() for name, data in read_container(self._tables)[1].items()}
-        return {}
+            with contextlib.suppress(ContainerError, pa.ArrowException):
+                tables = {name: _unpacked(data) for name, data in read_container(self._summaries)[1].items()}
+                for first in {name.partition("-")[0] for name in tables}:
+                    found[int(first)] = Summary(*(tables[f"{first}-{name}"] for name in Summary._fields))
+        return found
 
-    def store_tables(self, tables: Mapping[str, bytes]) -> None:
-        """Stores files of small tables, if possible."""
+    def store_summaries(self, summaries: Mapping[int, Summary]) -> None:
+        """Stores the small tables of parts, by first step, if possible."""
         if self._claim():
             with contextlib.suppress(OSError):
-                arrays = {name: np.frombuffer(data, np.uint8) for name, data in tables.items()}
-                write_container(self._tables, {}, arrays)
+                arrays = {
+                    f"{first}-{name}": _packed(table)
+                    for first, summary in summaries.items()
+                    for name, table in summary._asdict().items()
+                }
+                write_container(self._summaries, {}, arrays)
 
     @property
-    def _tables(self) -> Path:
-        return self._folder / f"{self._prefix}tables.index"
+    def _summaries(self) -> Path:
+        return self._folder / f"{self._prefix}summaries.index"
 
     def claimed(self, first: int) -> Path | None:
         """The file for the rows from `first` on, in a folder that is there; None if that is not possible."""
@@ -307,18 +315,36 @@ class RowsCache:
                     path.unlink()
 
 
-def _by_first(catalog: Catalog, tables: Sequence[pa.Table]) -> pa.Table:
-    """Rows of tables, ordered by the first snapshot that they count."""
+def _packed(table: pa.Table) -> Array:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table.unify_dictionaries().combine_chunks())
+    return np.frombuffer(sink.getvalue(), np.uint8)
+
+
+def _unpacked(data: Array) -> pa.Table:
+    return pa.ipc.open_stream(data.tobytes()).read_all()
+
+
+def _by_first(catalog: Catalog, tables: Sequence[pa.Table]) -> tuple[pa.Table, Array]:
+    """Rows of tables together, and their order by the first snapshot that they count."""
     table = pa.concat_tables(tables).unify_dictionaries()
     worker = _mapped(table, "first_worker", _known(catalog.workers))
-    return table.take(np.lexsort((numbers(table, "first_seq"), worker)))
+    return table, np.lexsort((numbers(table, "first_seq"), worker))
 
 
-def _encoded(catalog: Catalog, table: pa.Table) -> Array:
+def _first_seen(codes: Array) -> list[int]:
+    """Distinct codes, in the order in which they appear."""
+    found, first = np.unique(codes, return_index=True)
+    known: list[int] = found[np.argsort(first)].tolist()
+    return known
+
+
+def _encoded(catalog: Catalog, table: pa.Table, order: Array | slice = slice(None)) -> Array:
     """The codes of tensors, new ones where needed."""
     graph = _mapped(table, "graph", _known(catalog.tensors.graphs))
     node = _mapped(table, "node", _known(catalog.tensors.nodes))
-    return catalog.tensors.encode(graph, node, numbers(table, "slot"))
+    return catalog.tensors.encode(graph[order], node[order], numbers(table, "slot")[order])
 
 
 def _tensor_totals(catalog: Catalog, table: pa.Table) -> TensorTotals:
@@ -331,10 +357,13 @@ def _step_totals(catalog: Catalog, table: pa.Table) -> StepTotals:
     return StepTotals(_mapped(table, "graph", catalog.tensors.graphs.intern), *columns)
 
 
-def _intern(texts: StringTable, table: pa.Table, name: str) -> None:
-    """Adds the texts of a column, in the order in which they appear."""
-    for text in table.column(name).cast(pa.string()).unique().to_pylist():
-        texts.intern(text)
+def _intern(texts: StringTable, table: pa.Table, name: str, order: Array) -> None:
+    """Adds the texts of a column, in the order in which they appear in `order`."""
+    column = table.column(name)
+    known = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
+    codes = _mapped(table, name, {text: code for code, text in enumerate(known)}.__getitem__)
+    for code in _first_seen(codes[order]):
+        texts.intern(known[code])
 
 
 def _known(texts: StringTable) -> Callable[[str], int]:

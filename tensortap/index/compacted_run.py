@@ -22,7 +22,6 @@ from tensortap.compact.manifest import (
     Manifest,
     WorkerMark,
     has_streams,
-    is_verified,
     lacks_manifest,
     parse_manifest,
     read_parquet,
@@ -103,6 +102,7 @@ class CompactedRun:
         except (DamagedError, FormatVersionError) as error:
             self._damage.append(f"{FOLDER}/{MANIFEST}: {error}")
         self._ages = self._manifest.ages()
+        self._infos = [worker_info(name, mark.about) for name, mark in self.workers.items()]
 
     @classmethod
     def find(cls, run_dir: Path) -> CompactedRun | None:
@@ -143,11 +143,7 @@ class CompactedRun:
             cache: folder for rows that were read; None: they stay in memory.
         """
         kept = None if cache is None else RowsCache(cache, self._run_dir, self.checksum)
-        self._read_tables(kept)
-        summaries = [self._summary(part) for part in self._manifest.parts]
-        self._tables = {}
-        found = zip(self._manifest.parts, summaries, strict=True)
-        parts = [(part, summary) for part, summary in found if summary is not None]
+        parts = list(self._summaries(kept))
         if self._damaged:  # codes are counted without damaged parts
             kept = None
         with catalog.lock:
@@ -156,16 +152,24 @@ class CompactedRun:
                 catalog.workers.intern(name)
             self.rows = [CompactedRows(self._read, catalog, some, kept) for some in self._grouped(parts)]
 
-    def _read_tables(self, kept: RowsCache | None) -> None:
-        """Reads the small tables of all parts of a run at an address: from the cache, from one file, or all
-        at the same time."""
+    def _summaries(self, kept: RowsCache | None) -> Iterator[tuple[CompactedPart, Summary]]:
+        """The small tables of all parts that can be read, from the cache if it has them."""
+        parts = self._manifest.parts
+        known = {} if kept is None or self._damaged else kept.summaries()
+        if len(known) != len(parts):
+            self._read_tables()
+            known = {part.first: found for part in parts if (found := self._summary(part)) is not None}
+            self._tables = {}
+            if kept is not None and not self.damage:
+                kept.store_summaries(known)
+        return ((part, known[part.first]) for part in parts if part.first in known)
+
+    def _read_tables(self) -> None:
+        """Reads the small tables of all parts of a run at an address: from one file, or all at the same
+        time."""
         if not is_remote(self._run_dir):
             return
         wanted = self._manifest.opening_files()
-        known = {} if kept is None else kept.tables()
-        self._tables = {f.file: known[f.file] for f in wanted if is_verified(known.get(f.file, b""), f)}
-        if len(self._tables) == len(wanted):
-            return
         if self._manifest.tables is not None:
             self._read_joined(self._manifest.tables)
         missing = [file for file in wanted if file.file not in self._tables]
@@ -173,8 +177,6 @@ class CompactedRun:
             for file, data in zip(missing, pool.map(self._bytes_or_none, missing), strict=True):
                 if data is not None:
                     self._tables[file.file] = data
-        if kept is not None:
-            kept.store_tables(self._tables)
 
     def _read_joined(self, joined: CompactFile) -> None:
         try:
@@ -182,7 +184,7 @@ class CompactedRun:
         except (DamagedError, OSError) as error:  # the tables have files of their own, too
             self._damage.append(f"{FOLDER}/{joined.file}: {error}")
         else:
-            self._tables |= {f.file: piece for f, piece in split_tables(data, self._manifest.opening_files())}
+            self._tables = {f.file: piece for f, piece in split_tables(data, self._manifest.opening_files())}
 
     def _bytes_or_none(self, file: CompactFile) -> bytes | None:
         try:
@@ -353,7 +355,7 @@ class CompactedRun:
 
     def worker_infos(self) -> list[WorkerInfo]:
         """The run's workers, as their files describe them."""
-        return [worker_info(name, mark.about) for name, mark in self.workers.items()]
+        return self._infos
 
     def progress(self) -> tuple[int, int]:
         """Bytes of parts that were read, and that there are."""

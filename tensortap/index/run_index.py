@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,8 @@ from .graph.graph_index import GraphIndex
 from .graph_store import GraphCache, GraphOverview
 from .missing_values import source_format
 from .run_events import RunEvents
-from .unknown_counts import at_least, snapshots_not_counted, unreported_counts
+from .run_overview import RunOverview, overview_of
+from .unknown_counts import unreported_counts
 from .worker_follower import WorkerFollower, WorkerStatus
 
 _LOG = logging.getLogger(__name__)
@@ -43,28 +43,6 @@ _LOG = logging.getLogger(__name__)
 _LOOK = 0.02  # s between two looks whether rows are read
 _MOST_LOST = 100  # values that are noted as damaged
 SETTLE_SECONDS = 2.0  # the coarsest timestamps of common file systems (FAT)
-
-
-@dataclass(frozen=True, slots=True)
-class RunOverview:
-    """Summary of a run. Times are seconds since 1970; `nonfinite`: number of snapshots with NaN or infinity,
-    None if none is known and the import format does not count them all."""
-
-    id: str
-    name: str
-    created: float
-    last_time: float | None
-    snapshots: int
-    nodes: int
-    first_step: int | None
-    last_step: int | None
-    step_count: int
-    graphs: int
-    workers: int
-    nonfinite: int | None
-    live: bool
-    closed: bool
-    error: str | None
 
 
 class RunReplacedError(Exception):
@@ -405,6 +383,17 @@ class RunIndex:
         return [] if self._shelf is None else list(self._shelf.recorded)
 
     @property
+    def node_count(self) -> int:
+        """Number of nodes of its graphs."""
+        with self.catalog.lock:
+            return 0 if self._shelf is None else self._shelf.nodes()
+
+    @property
+    def graph_count(self) -> int:
+        """Number of graphs, recorded ones and those that snapshots name."""
+        return 0 if self._shelf is None else len(self._shelf.ids())
+
+    @property
     def graphs(self) -> list[GraphOverview]:
         """Summaries of the graphs, most snapshots first; `-` for snapshots without a graph."""
         if self._shelf is None:
@@ -492,30 +481,8 @@ class RunIndex:
         state = self.version, self.catalog.rows
         known = self._overview
         if known is None or known[0] != state:
-            known = self._overview = state, self._count()
+            known = self._overview = state, overview_of(self)
         return known[1]
-
-    def _count(self) -> RunOverview:
-        steps = self.steps.step
-        with self.catalog.lock:
-            nodes = 0 if self._shelf is None else self._shelf.nodes()
-        return RunOverview(
-            id=self.id,
-            name=self.name,
-            created=self.created,
-            last_time=self.catalog.last_time,
-            snapshots=self.catalog.rows,
-            nodes=nodes,
-            first_step=int(steps[0]) if len(steps) else None,
-            last_step=int(steps[-1]) if len(steps) else None,
-            step_count=len(steps),
-            graphs=0 if self._shelf is None else len(self._shelf.ids()),
-            workers=len(self._followers),
-            nonfinite=at_least(self.catalog.nonfinite, snapshots_not_counted(self.catalog)),
-            live=self.live,
-            closed=all(worker.closed for worker in self.workers),
-            error=self.error,
-        )
 
 
 def _added(folder: Path) -> int:

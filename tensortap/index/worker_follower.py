@@ -49,7 +49,7 @@ class WorkerFollower:
     def __init__(self, reader: RunReader, info: WorkerInfo, catalog: Catalog) -> None:
         self.info = info
         self._catalog = catalog
-        self._folder = Path(reader.path) / info.worker
+        self._folder = reader.path / info.worker
         self._tail = reader.tail(info.worker)
         self._live = False
         self._closing: WorkerSummary | None = None  # the worker's closing record, once known

@@ -43,10 +43,10 @@ def test_the_memory_of_others_is_left_alone(tmp_path: Path) -> None:
 
 THREADS = """
 import ctypes, re, tempfile, threading
-from tensortap.server.serve import tune_allocators
+from tensortap.server.serve import tune_memory
 libc = ctypes.CDLL(None)
 libc.malloc.restype = libc.fopen.restype = ctypes.c_void_p
-tune_allocators()
+tune_memory()
 
 def report():
     with tempfile.NamedTemporaryFile("r") as file:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.ma  # pyarrow imports it with its first array, which would be one of a page
 import pyarrow as pa
 
 from tensortap.core.dtypes import Array
