@@ -169,6 +169,7 @@ class _Rewriter:
         strided: bool,
     ) -> None:
         self._muted, self._held, self._is_shadow, self._strided = muted, held, shadow, strided
+        self._is_switched = switched
         self._summarized = summarized - held.keys()
         self._functions = traced.functions
         self._root = traced.root
@@ -363,9 +364,9 @@ class _Rewriter:
         once = node.name in needed.live and all(self._calls[function] == 1 for _, function in site.route)
         if not once or not can_number(node, self._functions, self._calls):
             return None
-        divided = can_divide(node, self._functions)
-        if not divided and self._result.switch is None:
-            return None
+        divided = can_divide(node, self._functions) and not self._summing.sums_arguments(node)
+        if not divided and self._result.switch is None:  # each tap chooses its iterations there
+            self._result.switch = TapSwitch(f"{self._tag}_switch")
         stride = LoopStride(f"{definition.signature.name}_{node.name}_stride", divided=divided)
         self._result.strides.append(stride)
         return stride
@@ -389,9 +390,8 @@ class _Rewriter:
         leave_unchanged(plain["body"], unused)
         copies = {each.signature.name for each in tapped.values()}
         self._shared = {key: made for key, made in self._shared.items() if made[0] not in copies}
-        switched = self._result.switch is not None
-        self._definitions += divide(stride, definition, node, loop, tapped, plain, switched=switched)
-        if switched:
+        self._definitions += divide(stride, definition, node, loop, tapped, plain, switched=self._is_switched)
+        if self._is_switched:
             self._definitions += plain.values()
             self._captured.setdefault(definition.signature.name, {}).update(captured_outputs(node))
 

@@ -99,6 +99,11 @@ class SummedTerms:
         """Positions of the arguments that the function and its callees sum."""
         return self._positions(self.local - self.invariants)
 
+    @cached_property
+    def sums_arguments(self) -> bool:
+        """Whether the function or its callees sum arguments, also those that a loop does not change."""
+        return bool(self._positions(self.local))
+
     def arguments_of(self, result: int) -> frozenset[int]:
         """Positions of the arguments that a result may be."""
         if result not in self._arguments:
@@ -202,6 +207,11 @@ class SummingCalls:
             return self._circulating(node, frozenset({result}))
         found = frozenset[int]().union(*(terms.arguments_of(result) for terms in self._called(node)))
         return frozenset(at + self._first(node) for at in found)
+
+    def sums_arguments(self, loop: internals.NodeDef) -> bool:
+        """Whether an iteration of a loop sums a variable or invariant. `AddN` orders terms by their names,
+        and these have other names in a loop inside the loop."""
+        return any(terms.sums_arguments for terms in self._called(loop))
 
     def _circulating(self, loop: internals.NodeDef, variables: frozenset[int]) -> frozenset[int]:
         """Variables of a loop, with those that may become one of them in a later iteration."""

@@ -124,7 +124,22 @@ def losses_of_constant_labels(capture: Capture) -> Results:
     return _trained(capture, [weight, last], forward)
 
 
+def variables_in_sums(capture: Capture) -> Results:
+    """Loops of which taps capture some iterations sum their variables, which the optimizer orders by name."""
+    weight, last = tf.Variable(floats(4, 4)), tf.Variable(floats(4, 4, seed=3))
+
+    @tf.function
+    def infer(x: Any) -> Any:
+        def step(i: Any, x: Any, y: Any) -> Any:
+            return i + 1, tf.sin(y), tf.add_n([tf.tanh(y @ weight), x, tf.sin(y @ last), y]) * 0.5
+
+        return tf.while_loop(lambda i, *_: i < 25, step, [0, tf.sin(x), tf.cos(x)])
+
+    return {"results": each_step(capture, infer, floats(ROWS, 4))}
+
+
 PROGRAMS: list[Program] = [
     *(weight_shared_by_loops, weight_shared_after_noise, draws_in_sums),
-    *(arguments_in_sums, residuals_of_normalized, losses_of_constant_labels),
+    *(arguments_in_sums, residuals_of_normalized),
+    *(losses_of_constant_labels, variables_in_sums),
 ]
