@@ -10,6 +10,7 @@ import contextlib
 import errno
 import hashlib
 import math
+import re
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -50,6 +51,7 @@ SMALL = 256 << 10  # bytes of a file that is read as a whole: each read waits fo
 _SMALL_FILES = 32 << 20  # bytes of all of them that are cached
 _AT_ONCE = 16  # requests at the same time
 _SETTLED = 3.0  # s after which a file that changes has another time, which stores report in seconds
+_AWS_ERROR = re.compile(r"AWS Error ([A-Z_]{3,40})\b")
 _T = TypeVar("_T")
 Version = tuple[int, int, int]  # size, time of change in ns, number of the ETag
 SmallFiles = dict[str, tuple[Version, bytes]]
@@ -346,11 +348,13 @@ def _is_plain(name: str) -> bool:
 
 
 def _kind(error: Exception) -> str:
-    """The kind of a failure, without its text."""
+    """The kind of a failure, without its text; Arrow's S3 has kinds in it, such as NETWORK_CONNECTION."""
     reply = getattr(error, "response", None)
     code = reply.get("Error", {}).get("Code") if isinstance(reply, dict) else None
     status = getattr(error, "status", None)
+    named = _AWS_ERROR.search(str(error))
     detail = code if isinstance(code, str) and code.isalnum() else status if isinstance(status, int) else None
+    detail = named[1] if detail is None and named is not None else detail
     return type(error).__name__ + (f" {detail}" if detail is not None else "")
 
 
