@@ -65,7 +65,7 @@ def test_a_title_that_follows_the_view_closes_its_scope(tap: TapPage, graph: Loc
     layouts = int(pane.get_attribute("data-layouts") or "")
     node = tap.page.evaluate("name => window.tensortap.node(name)", f"{LAYER}/convolution/ReadVariableOp")
     # Of the first title, in the first row below the search box that is clear of the node there.
-    row = max(0, math.ceil((node["y"] + node["height"] - box["y"] - 49) / 27))
+    row = max(0, math.ceil((node["y"] + node["height"] - box["y"] - 49) / 27)) if node else 0
     sign = (box["x"] + 12 + 12, box["y"] + 49 + 27 * row + 12)
     tap.page.mouse.click(*sign)
     expect(pane).to_have_attribute("data-layouts", str(layouts + 1))

@@ -176,6 +176,7 @@ interface Packing {
 
 /** This few are put in one row or one column. */
 const FEW = 2;
+const MUCH = 1.2;
 /** LayoutJob width by height. */
 const PROPORTION = 1.6;
 /** With expanded scopes, the shelves stay up to these proportions. */
@@ -201,11 +202,11 @@ function pack(rectangles: readonly Rectangle[], gap: number, { proportion: wante
   return stack(rectangles, now, gap);
 }
 
-/** Beside or below each other, whichever appears larger. */
+/** Beside each other, or below if they appear much larger so. */
 function packFew(rectangles: readonly Rectangle[], gap: number, proportion: number): Packing {
-  const ways = [[0], rectangles.map((_, i) => i)].map((starts) => stack(rectangles, starts, gap));
+  const [beside, below] = [[0], rectangles.map((_, i) => i)].map((starts) => stack(rectangles, starts, gap)) as [Packing, Packing];
   const size = ({ width, height }: Packing): number => Math.max(width * proportion, height);
-  return ways.reduce((best, way) => (size(way) < size(best) ? way : best));
+  return size(below) * MUCH < size(beside) ? below : beside;
 }
 
 /** Index of the first rectangle of each shelf. */

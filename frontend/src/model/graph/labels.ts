@@ -16,19 +16,23 @@ export function nodeSubtitle(tree: ScopeTree, columns: LabelColumns, row: number
   const opType = columns.opTypes.at(row);
   const shape = columns.shapes.at(row);
   const label = entityLabel(tree, columns.paths, row);
-  const namesOpType = label === opType || label.startsWith(`${opType}_`) || label.endsWith(`/${opType}`);
-  if (namesOpType) return visible(shape);
+  if (namesOpType(label, opType)) return visible(shape);
   return visible([opType, shape].filter(Boolean).join(' '));
 }
 
-/** Second line of a scope: its number of nodes, the blocks of a group, and for a function its caller. */
+const namesOpType = (label: string, opType: string): boolean =>
+  label === opType || label.startsWith(`${opType}_`) || label.endsWith(`/${opType}`);
+
+/** Second line of a scope: its number of nodes, the blocks of a group, and for a function the op type of its caller. */
 export function scopeSubtitle(tree: ScopeTree, columns: Omit<LabelColumns, 'shapes'>, scope: number): string {
   const nodes = tree.nodesIn[scope]!;
   const count = counted(nodes, 'node');
   const stack = tree.blockGroups.get(scope);
   if (stack) return visible(`${ownLabel(tree, columns.paths, scope)} … ${stack.last} · ${count}`);
   const owner = tree.owner[scope]!;
-  return owner < 0 ? count : visible(`${columns.opTypes.at(owner)} · ${count}`);
+  if (owner < 0) return count;
+  const opType = columns.opTypes.at(owner);
+  return namesOpType(entityLabel(tree, columns.paths, tree.nodeCount + scope), opType) ? count : visible(`${opType} · ${count}`);
 }
 
 /** Names shortened to a number of letters so that siblings remain distinct. */

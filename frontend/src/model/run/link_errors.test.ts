@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { makeGraph } from '../graph/graph_fixture';
-import { missingInGraph, missingInRun, missingVisit, resolveRunId, unreadText } from './link_errors';
+import { missingInGraph, missingInRun, missingScopes, missingVisit, resolveRunId, unreadText } from './link_errors';
 
 const GRAPHS = [{ id: 'fit' }, { id: 'predict' }];
 const NOTHING = { graph: null, worker: null, step: null, range: null };
@@ -44,14 +44,15 @@ test('a visit that the tensor does not have is named, with the current one', () 
 
 test('a scope that the graph does not have, and a colouring that there is not, are named', () => {
   const graph = makeGraph(['model/block_0/Relu', 'model/block_1/Relu']);
-  const lost = (selected: string | null, color: string | null, layer: string | null = null) =>
-    missingInGraph({ selected, color, layer }, graph, (key) => key === 'model');
-  expect([lost('model', 'size'), lost('model/block_0..block_1', 'statistic:mean'), lost(null, null)]).toEqual([null, null, null]);
-  expect(lost('model/block', null)).toBe('The graph has no scope model/block.');
-  expect(lost(null, null, 'model')).toBeNull();
-  expect(lost(null, null, 'nope')).toBe('The graph has no layer nope; showing the whole model.');
-  expect(lost('mod', 'zzz')).toBe('The graph has no scope mod. Unknown colouring "zzz"; using Health.');
-  expect(lost(null, 'statistic:zzz')).toBe('Unknown statistic "zzz"; using Max |x|.');
+  const lost = (scopes: string[], color: string | null, layer: string | null = null) =>
+    missingInGraph({ scopes: missingScopes(graph, scopes), color, layer }, (key) => key === 'model');
+  expect([lost(['model'], 'size'), lost(['model/block_0..block_1'], 'statistic:mean'), lost([], null)]).toEqual([null, null, null]);
+  expect(lost(['model/block'], null)).toBe('The graph has no scope model/block.');
+  expect(lost(['a', 'model', 'b', 'c', 'd/e'], null)).toBe('The graph has no scopes a, b, c and 1 more.');
+  expect(lost([], null, 'model')).toBeNull();
+  expect(lost([], null, 'nope')).toBe('The graph has no layer nope; showing the whole model.');
+  expect(lost(['mod'], 'zzz')).toBe('The graph has no scope mod. Unknown colouring "zzz"; using Health.');
+  expect(lost([], 'statistic:zzz')).toBe('Unknown statistic "zzz"; using Max |x|.');
 });
 
 test('nothing is said before the run and its steps are there', () => {

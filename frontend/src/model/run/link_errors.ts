@@ -17,8 +17,9 @@ export interface LinkRequest {
   tensor: string | null;
   visit: number | null;
   range: StepRange | null;
-  /** A scope, a card of the layer view, and the colouring of the graph. */
+  /** The selected scope, the expanded and ungrouped ones, a card of the layer view, and the colouring of the graph. */
   selected: string | null;
+  scopes: readonly string[];
   layer: string | null;
   color: string | null;
   /** Unreadable parts of the address. */
@@ -28,10 +29,15 @@ export interface LinkRequest {
 /** Reports unreadable parts of an address, as many as fit in a line, and the view shown in place of an unknown one. */
 export function unreadText(parts: readonly string[], shownView: string): string | null {
   if (parts.length === 0) return null;
+  const shown = parts.some((part) => part.startsWith('view=')) ? `. Showing ${shownView}.` : '';
+  return `Ignored unknown URL ${parts.length > 1 ? 'parameters' : 'parameter'}: ${firstOf(parts)}${shown}`;
+}
+
+/** The first of several, as many as fit in a line. */
+function firstOf(parts: readonly string[]): string {
   const more = parts.length > MOST_NAMED ? ` and ${parts.length - MOST_NAMED} more` : '';
   const named = parts.slice(0, MOST_NAMED).map((part) => (part.length > 40 ? `${part.slice(0, 39)}…` : part));
-  const shown = parts.some((part) => part.startsWith('view=')) ? `. Showing ${shownView}.` : '';
-  return `Ignored unknown URL ${parts.length > 1 ? 'parameters' : 'parameter'}: ${named.join(', ')}${more}${shown}`;
+  return `${named.join(', ')}${more}`;
 }
 
 /** One line: which requested parts do not exist, and what is shown instead; null if all exist. */
@@ -71,15 +77,11 @@ export function missingVisit(
   return `${asked.tensor} has no iteration ${asked.visit} at step ${step}; showing iteration ${shown}.`;
 }
 
-/** The same for the current graph. */
-export function missingInGraph(
-  asked: Pick<LinkRequest, 'selected' | 'layer' | 'color'>,
-  graph: Pick<GraphData, 'paths' | 'nodeCount'>,
-  hasLayer: (key: string) => boolean,
-): string | null {
+/** The same for the current graph; `scopes` are those that it does not have. */
+export function missingInGraph(asked: Pick<LinkRequest, 'scopes' | 'layer' | 'color'>, hasLayer: (key: string) => boolean): string | null {
   const lines: string[] = [];
   if (asked.layer !== null && !hasLayer(asked.layer)) lines.push(`The graph has no layer ${asked.layer}; showing the whole model.`);
-  if (asked.selected !== null && !hasScope(graph, asked.selected)) lines.push(`The graph has no scope ${asked.selected}.`);
+  if (asked.scopes.length > 0) lines.push(`The graph has no scope${asked.scopes.length > 1 ? 's' : ''} ${firstOf(asked.scopes)}.`);
   const [kind, statistic] = asked.color?.split(':') ?? [];
   if (kind !== undefined && !COLOUR_KINDS.some((known) => known === kind)) lines.push(`Unknown colouring "${asked.color}"; using Health.`);
   else if (kind === 'statistic' && !NODE_STATISTICS.some((known) => known === statistic))
@@ -87,11 +89,14 @@ export function missingInGraph(
   return lines.length === 0 ? null : lines.join(' ');
 }
 
-/** Of grouped blocks (`block_0..block_3`) the first block must exist. */
-function hasScope({ paths, nodeCount }: Pick<GraphData, 'paths' | 'nodeCount'>, path: string): boolean {
-  const inside = `${path.replace(/\.\.[^/]*$/, '')}/`;
-  for (let row = 0; row < nodeCount; row++) if (paths.at(row).startsWith(inside)) return true;
-  return false;
+/** Those of some scopes that a graph does not have. Of grouped blocks (`block_0..block_3`) the first block must exist. */
+export function missingScopes({ paths, nodeCount }: Pick<GraphData, 'paths' | 'nodeCount'>, scopes: readonly string[]): string[] {
+  const left = new Map(scopes.map((scope) => [scope.replace(/\.\.[^/]*$/, ''), scope]));
+  for (let row = 0; row < nodeCount && left.size > 0; row++) {
+    const path = paths.at(row);
+    for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) left.delete(path.slice(0, at));
+  }
+  return [...left.values()];
 }
 
 /** Id of the run with an id, or with a name that only one run has; the input itself if there is none. */

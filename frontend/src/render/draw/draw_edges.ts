@@ -147,11 +147,13 @@ export function drawEdgeLabels(frame: Frame, scopes: BoxList, depth: number): vo
     const ox = scopes.x[i]! + placed.shift[scope]! * scene.zoom;
     for (const { at, text, right } of labelled(frame, scope, routes)) {
       const x = ox + routes[at]! * scene.zoom;
-      const y = scopes.y[i]! + routes[at + 1]! * scene.zoom;
+      // Edges of cycles begin at the top of a box.
+      const rises = routes[at + 3]! < routes[at + 1]!;
+      const y = scopes.y[i]! + routes[at + 1]! * scene.zoom + (rises ? -9 : 9) * scale;
       if (x < -100 || y < -30 || x > scene.view.width + 100 || y > scene.view.height) continue;
       const side = right ? 1 : -1;
       const common = { text, size, weight: 400, colour: theme.edgeLabel, alpha: 1, halo } as const;
-      items.push({ ...common, x: x + side * 5 * scale, y: y + 9 * scale, align: right ? 'left' : 'right' });
+      items.push({ ...common, x: x + side * 5 * scale, y, align: right ? 'left' : 'right' });
     }
   }
   drawTexts(frame, items);

@@ -1,10 +1,11 @@
 import { batch, computed } from '@preact/signals';
+import type { Trace, TraceKind } from '../../model/graph/trace';
 import { drawnScope, graphOfPart, graphScope, type Part, partsOf } from '../../model/layers/parts';
 import { scopeFacts } from '../../model/layers/scope_facts';
 import type { GraphData } from '../../model/wire/graph';
 import { bookmarkedPlaces } from '../page/bookmarks';
-import { chosenPart, chosenScope, openScopes, view } from '../page/choices';
-import { selectScope } from '../selection';
+import { chosenPart, chosenScope, openScopes, trace, view } from '../page/choices';
+import { pathStart, selectScope, startTrace } from '../selection';
 import { graph } from './graph';
 import { graphLayers } from './layers';
 
@@ -58,6 +59,19 @@ export const chosenDrawnScope = computed<string | null>(() => {
   const [path, drawn] = [chosenScope.value, chosenScope.value === null ? null : drawnGraph.value];
   return path !== null && drawn !== null ? drawnScope(graph.data.value, drawn, path) : path;
 });
+
+/** Starts a trace of a node, or of a scope by its path in the drawn part. */
+export function startDrawnTrace(kind: TraceKind, name: string): void {
+  startTrace(kind, graphScope(graph.data.value, drawnGraph.value, name) ?? name);
+}
+
+/** The trace as the drawn part names its ends, and the start of a path without an end yet. */
+export const drawnTrace = computed<Trace | null>(
+  () => trace.value && { ...trace.value, from: drawnName(trace.value.from), to: drawnName(trace.value.to) },
+);
+export const drawnPathStart = computed<string | null>(() => pathStart.value && drawnName(pathStart.value));
+
+const drawnName = (name: string): string => (drawnGraph.value ? drawnScope(graph.data.value, drawnGraph.value, name) : name);
 
 /** Bookmarked nodes, and scopes (`path/`) as the drawn part names them. */
 export const drawnBookmarks = computed<readonly string[]>(() => {

@@ -38,7 +38,7 @@ const link = computed<DeepLink>(() => ({
   visit: choices.chosenVisit.value,
   selected: choices.chosenScope.value,
   layer: choices.chosenLayer.value,
-  part: choices.chosenPart.value,
+  part: choices.chosenPart.value ?? (isPlaced.value ? 'forward' : null),
   shade: choices.cardColour.value,
   enlarged: choices.enlarged.value && choices.chosenTensor.value !== null,
   view: choices.view.value,
@@ -127,20 +127,26 @@ const chosen = computed<Place>(() => ({
   trace: choices.trace.value,
 }));
 
+/** Whether an address leads to a place on the graph of ops. Without a part, `readLink` looks for it in the whole graph. */
+const leadsToOps = ({ view, open, selected, tensor, trace }: Pick<DeepLink, 'view' | 'open' | 'selected' | 'tensor' | 'trace'>): boolean =>
+  view === 'graph' && (open !== null || selected !== null || tensor !== null || trace !== null);
+
+const isPlaced = computed(() => leadsToOps({ ...chosen.value, open: choices.openScopes.value }));
+
 /** The choices in an address; if it has no view, that of its line of the program, or the user's last view of the model. */
 function readLink(hash: string): DeepLink {
   const link = decodeLink(hash);
   if (!namesView(hash)) return { ...link, view: link.place === '' ? modelPicture.peek() : 'source' };
   // Scopes and nodes of any part are in the whole graph.
-  const placed = link.open !== null || link.selected !== null || link.tensor !== null || link.trace !== null;
-  return placed && link.part === null ? { ...link, part: 'all' } : link;
+  return leadsToOps(link) && link.part === null ? { ...link, part: 'all' } : link;
 }
 
 /** Applies an address. */
 function take(next: DeepLink, unread: readonly string[]): void {
   const { run, graph, worker, tensor, visit, range, selected, color } = next;
+  const scopes = [...(next.open ?? []), ...next.unstacked].filter((scope) => scope !== '*');
   const [step, layer] = [next.follow ? null : next.step, tensor === null && selected === null ? next.layer : null];
-  linkRequest.value = { run, graph, worker, tensor, visit, range, selected, layer, color, step, unread };
+  linkRequest.value = { run, graph, worker, tensor, visit, range, selected, scopes, layer, color, step, unread };
   apply(next);
 }
 

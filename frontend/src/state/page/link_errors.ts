@@ -1,7 +1,7 @@
 import { computed, effect, signal, untracked } from '@preact/signals';
 import { framesAround } from '../../model/layers/folding';
 import { VIEW_TITLES } from '../../model/run/deep_link';
-import { type LinkRequest, missingInGraph, missingInRun, missingVisit, unreadText } from '../../model/run/link_errors';
+import { type LinkRequest, missingInGraph, missingInRun, missingScopes, missingVisit, unreadText } from '../../model/run/link_errors';
 import { graph } from '../graph/graph';
 import { graphLayers, showLayer } from '../graph/layers';
 import { snapshot, visits } from '../graph/node';
@@ -37,18 +37,24 @@ effect(() => {
   if (layer !== null) untracked(() => showLayer(layer));
 });
 
+/** The scopes that the current graph does not have, of those that the address named for it. */
+const lostScopes = computed<readonly string[]>(() => {
+  const [wanted, shown] = [linkRequest.value, graph.data.value];
+  if (wanted === null || shown === null || wanted.graph !== chosenGraph.value) return [];
+  const selected = wanted.selected !== null && wanted.selected === chosenScope.value ? [wanted.selected] : [];
+  const lost = missingScopes(shown, [...new Set([...selected, ...wanted.scopes])]);
+  // The parts of a step, which take long to draw, have scopes of their own.
+  const drawn = lost.length > 0 ? drawnGraph.value : null;
+  return drawn === null ? [] : missingScopes(drawn, lost);
+});
+
 /** Those that the current graph does not have. */
 const lostHere = computed<string | null>(() => {
   const [wanted, shown, found] = [linkRequest.value, graph.data.value, graphLayers.data.value];
   if (wanted === null || shown === null || shown.id !== graphId.value) return null;
-  const selected = wanted.selected === chosenScope.value ? wanted.selected : null;
   const color = wanted.color === colour.value ? wanted.color : null;
   const hasLayer = (key: string): boolean => found === null || framesAround(found.layers, key) !== null;
-  const asked = { selected, color, layer: wantedLayer.value };
-  const lost = missingInGraph(asked, shown, hasLayer);
-  if (lost === null || selected === null) return lost;
-  // The parts of a step have scopes of their own.
-  return drawnGraph.value && missingInGraph(asked, drawnGraph.value, hasLayer);
+  return missingInGraph({ scopes: lostScopes.value, color, layer: wantedLayer.value }, hasLayer);
 });
 
 /** The iteration, if the current tensor does not have it. */

@@ -7,7 +7,18 @@ import { comparison, graphColour } from '../../state/compare/comparison';
 import { isOtherSought } from '../../state/compare/manual_matches';
 import { isOtherWorkerSought } from '../../state/compare/other_worker';
 import { colourBy, graph, overlay } from '../../state/graph/graph';
-import { choosePart, chosenDrawnScope, drawnBookmarks, drawnGraph, part, parts, selectDrawnScope } from '../../state/graph/parts';
+import {
+  choosePart,
+  chosenDrawnScope,
+  drawnBookmarks,
+  drawnGraph,
+  drawnPathStart,
+  drawnTrace,
+  part,
+  parts,
+  selectDrawnScope,
+  startDrawnTrace,
+} from '../../state/graph/parts';
 import { keepPlace } from '../../state/page/address';
 import { toggleBookmark } from '../../state/page/bookmarks';
 import { openScopes, trace, ungrouped, view } from '../../state/page/choices';
@@ -16,7 +27,7 @@ import { chainRows, chainShown, report } from '../../state/problems/findings';
 import { computedOverlay } from '../../state/replay/replay';
 import { replayColour } from '../../state/replay/replay_cursor';
 import { detailOutdated, graphId, graphOfWorker, run, runDetail, runEntry, workerId } from '../../state/runs';
-import { chooseGraph, chooseWorker, clearTrace, pathStart, selectedNode, selectNode, startTrace } from '../../state/selection';
+import { chooseGraph, chooseWorker, clearTrace, selectedNode, selectNode } from '../../state/selection';
 import { step } from '../../state/steps';
 import { nodeTrends, trendNodes } from '../../state/tensors/node_trends';
 import { Segmented, Switch } from '../kit/Button';
@@ -70,8 +81,8 @@ export function RunGraph() {
         subject={[runEntry.value?.name ?? '', graph.data.value?.name ?? '', ...(step.value === null ? [] : [`step ${step.value}`])]}
         chain={chainRows.value}
         ungrouped={ungrouped.value}
-        trace={trace.value}
-        pathStart={pathStart.value}
+        trace={drawnTrace.value}
+        pathStart={drawnPathStart.value}
         onSelect={(name) => (name?.endsWith('/') ? selectDrawnScope(name.slice(0, -1)) : selectNode(name))}
         trends={nodeTrends.value}
         onTrends={(graph, rows) => {
@@ -80,9 +91,9 @@ export function RunGraph() {
         onUngroup={(paths) => {
           ungrouped.value = paths;
         }}
-        onTrace={(kind, name) => (kind ? startTrace(kind, name) : clearTrace())}
-        onRetrace={(next) => {
-          trace.value = next;
+        onTrace={(kind, name) => (kind ? startDrawnTrace(kind, name) : clearTrace())}
+        onRetrace={({ kind }) => {
+          trace.value = trace.value && { ...trace.value, kind };
         }}
         onModel={(model) => {
           currentGraphView.value = model;

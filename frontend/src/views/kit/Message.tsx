@@ -6,6 +6,7 @@ import { visible } from '../../lib/text/visible_text';
 import { hintPieces } from '../../model/run/sentence_links';
 import type { Progress } from '../../model/wire/findings';
 import { goToProposed } from '../../state/selection';
+import { IconButton } from './Button';
 
 interface MessageProps {
   title: string;
@@ -19,6 +20,24 @@ export function Message({ title, children, testid }: MessageProps) {
     <div class="message" data-testid={testid}>
       <h2>{title}</h2>
       {children}
+    </div>
+  );
+}
+
+interface NoticeProps {
+  children: ComponentChildren;
+  role: 'status' | 'alert';
+  testid: string;
+  onDismiss: () => void;
+}
+
+/** A line above the page, until dismissed. */
+export function Notice({ children, role, testid, onDismiss }: NoticeProps) {
+  return (
+    <div class="reading" role={role} data-testid={testid}>
+      <span>{children}</span>
+      <span class="grow" />
+      <IconButton small icon="close" label="Dismiss" onClick={onDismiss} />
     </div>
   );
 }

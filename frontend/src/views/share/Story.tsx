@@ -4,7 +4,7 @@ import { visible } from '../../lib/text/visible_text';
 import { shownStory } from '../../state/story';
 import { IconButton } from '../kit/Button';
 import { Icon } from '../kit/Icon';
-import { Message } from '../kit/Message';
+import { Message, Notice } from '../kit/Message';
 
 /** Says that the page shows a story, its date, and the missing data. */
 export function StoryBanner() {
@@ -52,25 +52,20 @@ export function DroppedFile() {
   }, []);
   if (dropped.value === null) return <div />;
   return (
-    <div class="reading" role="alert" data-testid="dropped">
-      <span>
-        {visible(dropped.value)} was not opened: this page shows the runs of its server. Open it with{' '}
-        <code>tensortap serve {visible(dropped.value)}</code>, or save the{' '}
-        <a href="viewer.html" download="tensortap-viewer.html">
-          static viewer
-        </a>
-        , open that, and drop the file there.
-      </span>
-      <span class="grow" />
-      <IconButton
-        small
-        icon="close"
-        label="Dismiss"
-        onClick={() => {
-          dropped.value = null;
-        }}
-      />
-    </div>
+    <Notice
+      role="alert"
+      testid="dropped"
+      onDismiss={() => {
+        dropped.value = null;
+      }}
+    >
+      {visible(dropped.value)} was not opened: this page shows the runs of its server. Open it with{' '}
+      <code>tensortap serve {visible(dropped.value)}</code>, or save the{' '}
+      <a href="viewer.html" download="tensortap-viewer.html">
+        static viewer
+      </a>
+      , open that, and drop the file there.
+    </Notice>
   );
 }
 

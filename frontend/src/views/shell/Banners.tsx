@@ -3,8 +3,8 @@ import { visible } from '../../lib/text/visible_text';
 import { connectionError, firstUnread, hiddenReading, hideUnread, percent, reading, unreadCount } from '../../state/live';
 import { linkError, linkRequest } from '../../state/page/link_errors';
 import { runEntry, runList } from '../../state/runs';
-import { IconButton } from '../kit/Button';
 import { Icon } from '../kit/Icon';
+import { Notice } from '../kit/Message';
 
 /** Says that folders cannot be read, or that the server is unreachable while the last data stays visible. */
 export function Banner() {
@@ -44,18 +44,15 @@ export function LinkErrorBanner() {
   const text = linkError.value;
   if (text === null) return <div />;
   return (
-    <div class="reading" role="status" data-testid="lost">
-      <span>{text}</span>
-      <span class="grow" />
-      <IconButton
-        small
-        icon="close"
-        label="Dismiss"
-        onClick={() => {
-          linkRequest.value = null;
-        }}
-      />
-    </div>
+    <Notice
+      role="status"
+      testid="lost"
+      onDismiss={() => {
+        linkRequest.value = null;
+      }}
+    >
+      {text}
+    </Notice>
   );
 }
 

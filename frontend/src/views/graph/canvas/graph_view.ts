@@ -295,14 +295,20 @@ export class GraphView {
     return this.drawing && entity >= 0 ? shownEntity(this.drawing.tree, this.drawing.placed.open, entity) : -1;
   }
 
-  /** The first box of a scope: the leftmost at its top. */
-  private beginningOf(scope: number): Rect | null {
+  /** Shows everything or, if that would be unreadable, a scope, or its beginning: the leftmost box at its top. */
+  private look(scope: number): void {
+    const root = this.drawing!.tree.nodeCount;
+    const inside = this.boxesIn(scope);
+    const top = inside.reduce((least, { y }) => Math.min(least, y), Number.POSITIVE_INFINITY);
+    const row = inside.filter(({ y }) => y < top + SAME_ROW);
+    const first = row.reduce<Rect | null>((best, rect) => (best && best.x <= rect.x ? best : rect), null);
+    this.viewport.look(this.rect(root)!, this.rect(root + scope)!, first, this.boxesIn(0));
+  }
+
+  private boxesIn(scope: number): Rect[] {
     const { tree } = this.drawing!;
     const inside = [...tree.children.subarray(tree.childStart[scope], tree.childStart[scope + 1])];
-    const boxes = inside.map((entity) => this.rect(entity)).filter((rect) => rect !== null && rect.width > 0) as Rect[];
-    const top = boxes.reduce((least, { y }) => Math.min(least, y), Number.POSITIVE_INFINITY);
-    const first = boxes.filter(({ y }) => y < top + SAME_ROW);
-    return first.reduce<Rect | null>((best, rect) => (best && best.x <= rect.x ? best : rect), null);
+    return inside.flatMap((entity) => this.rect(entity) ?? []).filter(({ width }) => width > 0);
   }
 
   /** Position of an entity in the frame of the whole graph. */
@@ -400,7 +406,7 @@ export class GraphView {
       this.renumber();
       this.backTo?.();
       this.backTo = null;
-    } else if (focus > 0) this.viewport.look(this.rect(tree.nodeCount)!, this.rect(tree.nodeCount + focus)!, this.beginningOf(focus));
+    } else if (focus > 0) this.look(focus);
     else this.fit(false);
     this.reportOpen();
     this.layouts.value++;

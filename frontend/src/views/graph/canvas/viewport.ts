@@ -18,6 +18,8 @@ import {
 const FLIGHT_MS = 220;
 /** Nodes' labels are as large as 10 pixels from this zoom on. */
 const READABLE = 0.84;
+/** They may be this small for the whole width of a scope to be visible. */
+const LEAST_READABLE = 0.7;
 /** Room for the search box and the toolbar. */
 const TOOLS = 58;
 const NARROW = 480;
@@ -107,20 +109,39 @@ export class Viewport {
     return above.zoom > between.zoom ? { ...above, y: above.y + below / 2 / above.zoom } : between;
   }
 
-  /** Fits everything, or, if that would be unreadable, as much of `focus` from its top, or from `first` in it, as is readable. */
-  look(all: Rect, focus: Rect, first: Rect | null): void {
+  /**
+   * Fits everything, or, if that would be unreadable, `focus` with as many of `boxes` as possible; of a large focus as much from its top,
+   * or from `first` in it, as is readable.
+   */
+  look(all: Rect, focus: Rect, first: Rect | null, boxes: readonly Rect[]): void {
+    const { width, height } = this.view;
     const whole = this.whole(all);
-    const part = this.whole(focus);
-    if (whole.zoom >= READABLE || this.view.width === 0) this.jump(whole);
-    else if (part.zoom >= READABLE) this.jump({ ...part, zoom: Math.min(1, part.zoom) });
-    else {
-      const belowTools = (this.view.height / 2 - TOOLS) / READABLE;
-      const y = Math.min(focus.y + focus.height / 2, focus.y + belowTools);
-      const half = this.view.width / 2 / READABLE;
-      const wide = first !== null && focus.width > 2 * half;
-      const x = wide ? Math.max(first.x + first.width / 2, focus.x + half - SIDES) : focus.x + focus.width / 2;
-      this.jump({ x, y, zoom: READABLE });
+    if (whole.zoom >= READABLE || width === 0) {
+      this.jump(whole);
+      return;
     }
+    const across = (width - SIDES) / focus.width;
+    const zoom = across < LEAST_READABLE ? READABLE : Math.min(READABLE, across);
+    const half = width / 2 / zoom;
+    const y = Math.min(focus.y + focus.height / 2, focus.y + (height / 2 - TOOLS) / zoom);
+    if (first !== null && focus.width > 2 * half) {
+      this.jump({ x: Math.max(first.x + first.width / 2, focus.x + half - SIDES), y, zoom });
+      return;
+    }
+    const middle = focus.x + focus.width / 2;
+    const room = half - SIDES / 2 / zoom - focus.width / 2;
+    const ways = [middle, middle - room, middle + room].map((x): Camera => ({ x, y, zoom }));
+    const part = this.whole(focus);
+    if (part.zoom >= READABLE) ways.unshift({ ...part, zoom: Math.min(1, part.zoom) });
+    const seen = ways.map((camera) => boxes.filter((box) => this.holds(camera, box)).length);
+    this.jump(ways[seen.indexOf(Math.max(...seen))]!);
+  }
+
+  /** Whether a camera shows a whole rectangle. */
+  private holds(camera: Camera, rect: Rect): boolean {
+    const { width, height } = this.view;
+    const [left, top] = [toScreenX(camera, this.view, rect.x), toScreenY(camera, this.view, rect.y)];
+    return left >= 0 && top >= 0 && left + rect.width * camera.zoom <= width && top + rect.height * camera.zoom <= height;
   }
 
   centreOn(rect: Rect): void {
