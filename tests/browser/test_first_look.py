@@ -134,3 +134,9 @@ def test_an_address_that_is_completed_keeps_back_working(tap: TapPage, site: Sit
     expect(lost).to_have_count(0)
     tap.page.go_back()
     assert tap.page.url == "about:blank"
+
+
+def test_a_link_to_a_scope_that_is_not_there_says_so(tap: TapPage, site: Site) -> None:
+    tap.enter(site)
+    tap.page.goto(site.url + "#run=digits&view=graph&open=digits_1,gone&unstacked=lost")
+    expect(tap.page.get_by_test_id("lost")).to_have_text("The graph has no scopes gone, lost.")

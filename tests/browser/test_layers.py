@@ -180,6 +180,24 @@ def test_a_scope_selected_in_a_part_is_found_by_other_parts_and_views(tap: TapPa
     expect(row).to_have_attribute("data-path", "digits_1")
 
 
+def test_a_trace_of_a_scope_and_the_part_survive(tap: TapPage, site: Site) -> None:
+    """GIVEN a trace of a scope WHEN the part changes THEN it is of that layer; a reload keeps the part."""
+    page = tap.page
+    page.goto(f"{site.start_url}#run=digits&view=graph&part=forward&selected=digits/hidden")
+    tap.wait_until_ready()
+    expect(page.get_by_test_id("scope-panel")).to_have_attribute("data-scope", "digits/hidden")
+    page.get_by_test_id("graph").press("i")
+    trace = page.get_by_test_id("trace")
+    expect(trace).to_contain_text("Upstream of hidden")
+    page.get_by_role("button", name="All", exact=True).click()
+    expect(trace).to_contain_text(re.compile(r"Upstream of hidden_1\s*[\d,]+ nodes"))
+    page.get_by_role("button", name="Forward", exact=True).click()
+    expect(trace).to_contain_text(re.compile(r"Upstream of hidden\s*[\d,]+ nodes"))
+    page.reload()
+    tap.wait_until_ready()
+    expect(page.get_by_role("button", name="Forward", exact=True)).to_have_attribute("aria-pressed", "true")
+
+
 @pytest.mark.parametrize("view", ["layers", "graph"])
 def test_in_a_narrow_pane_the_legend_is_one_line_beside_the_minimap(
     tap: TapPage, site: Site, view: str

@@ -1,5 +1,7 @@
 /** Talks to the layout worker. One client per graph: closing it ends the worker and its work. */
 
+import { TextColumn } from '../lib/arrays/columns';
+import type { ScopeList } from '../model/graph/build_tree';
 import { callerRows, type GraphData } from '../model/wire/graph';
 import { type LayersReply, type LayoutReply, type LayoutRequest, loadRequest, plainGraph } from './messages';
 import { startWorker } from './start_worker';
@@ -92,18 +94,29 @@ const layersOf = new WeakMap<GraphData, Promise<LayersReply>>();
 export function computeLayers(graph: GraphData): Promise<LayersReply> {
   const known = layersOf.get(graph);
   if (known) return known;
+  const answer = ask('layers', graph);
+  layersOf.set(graph, answer);
+  answer.catch(() => layersOf.delete(graph)); // the next request tries again
+  return answer;
+}
+
+/** The scopes of a graph, computed in a separate worker. */
+export async function computeScopes(graph: GraphData): Promise<ScopeList> {
+  const { paths, nodes } = await ask('scopes', graph);
+  return { paths: new TextColumn(paths.offsets, paths.bytes), nodes };
+}
+
+function ask<T extends 'layers' | 'scopes'>(type: T, graph: GraphData): Promise<Extract<LayoutReply, { type: T }>> {
   prepareWorker();
   const worker = idle!;
   idle = undefined;
-  const answer = new Promise<LayersReply>((resolve, reject) => {
-    worker.onerror = (event) => reject(new Error(event.message || 'the layers worker could not be started'));
+  const answer = new Promise<Extract<LayoutReply, { type: T }>>((resolve, reject) => {
+    worker.onerror = (event) => reject(new Error(event.message || `the ${type} worker could not be started`));
     worker.onmessage = ({ data }: MessageEvent<LayoutReply>) => {
-      if (data.type === 'layers') resolve(data);
-      else reject(new Error(data.type === 'failed' ? data.message : 'the layers worker sent an unexpected answer'));
+      if (data.type === type) resolve(data as Extract<LayoutReply, { type: T }>);
+      else reject(new Error(data.type === 'failed' ? data.message : `the ${type} worker sent an unexpected answer`));
     };
   }).finally(() => worker.terminate());
-  worker.postMessage({ type: 'layers', graph: plainGraph(graph) } satisfies LayoutRequest);
-  layersOf.set(graph, answer);
-  answer.catch(() => layersOf.delete(graph)); // the next request tries again
+  worker.postMessage({ type, graph: plainGraph(graph) } satisfies LayoutRequest);
   return answer;
 }

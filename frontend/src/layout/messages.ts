@@ -49,7 +49,13 @@ export interface LayersRequest {
   readonly graph: PlainGraph;
 }
 
-export type LayoutRequest = LoadRequest | OpenRequest | CancelRequest | LayersRequest;
+/** Requests the paths of the scopes of a graph. */
+interface ScopesRequest {
+  readonly type: 'scopes';
+  readonly graph: PlainGraph;
+}
+
+export type LayoutRequest = LoadRequest | OpenRequest | CancelRequest | LayersRequest | ScopesRequest;
 
 export interface LoadedReply {
   readonly type: 'loaded';
@@ -83,7 +89,14 @@ export interface LayersReply {
   readonly roles: Uint8Array;
 }
 
-export type LayoutReply = LoadedReply | UpdateReply | ProgressReply | FailedReply | LayersReply;
+/** See `ScopeList`. */
+interface ScopesReply {
+  readonly type: 'scopes';
+  readonly paths: TextArrays;
+  readonly nodes: Int32Array;
+}
+
+export type LayoutReply = LoadedReply | UpdateReply | ProgressReply | FailedReply | LayersReply | ScopesReply;
 
 /** A graph whose columns lost their methods on the way to the worker. */
 export type PlainGraph = {

@@ -1,7 +1,7 @@
 /** The worker's side of the protocol, without the worker, for tests. */
 
 import { DictColumn, TextColumn } from '../lib/arrays/columns';
-import { buildTree } from '../model/graph/build_tree';
+import { buildTree, scopeList } from '../model/graph/build_tree';
 import { groupRepeatedBlocks } from '../model/graph/repeated_blocks';
 import { findScope, type ScopeTree } from '../model/graph/tree';
 import { layerGraphOf } from '../model/layers/cards';
@@ -42,7 +42,8 @@ export class LayoutSession {
   private async work(request: LayoutRequest): Promise<void> {
     this.cancelled = false;
     if (request.type === 'layers') this.reply(layersOf(graphOfPlain(request.graph)));
-    if (request.type === 'load') await this.load(request);
+    else if (request.type === 'scopes') this.reply({ type: 'scopes', ...scopeList(graphOfPlain(request.graph)) });
+    else if (request.type === 'load') await this.load(request);
     else if (request.type === 'open') await this.setOpen(request.scopes === 'all' ? this.allScopes() : request.scopes, request.open);
   }
 

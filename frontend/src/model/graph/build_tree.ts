@@ -109,25 +109,16 @@ function mergeChains(scopes: RawScopes, counts: ChildCounts, dissolved: Uint8Arr
   return start;
 }
 
-// The scopes of a graph by path, for lists that need no drawing.
-
-interface ScopeList {
+/** The scopes of a graph, for lists that need no drawing. */
+export interface ScopeList {
   /** As in the drawing, with grouped blocks separate. */
   readonly paths: TextColumn;
   /** Number of nodes in each. */
   readonly nodes: Int32Array;
 }
 
-const known = new WeakMap<GraphData, ScopeList>();
-
-/** Computed once per graph, on first use. */
 export function scopeList(graph: GraphData): ScopeList {
-  let list = known.get(graph);
-  if (!list) {
-    const tree = buildTree({ paths: graph.paths, opTypes: graph.opTypes, callers: new Set(callerRows(graph)) });
-    const paths = Array.from({ length: tree.scopeCount - 1 }, (_, i) => scopePath(tree, graph.paths, i + 1));
-    list = { paths: TextColumn.of(paths), nodes: tree.nodesIn.slice(1) };
-    known.set(graph, list);
-  }
-  return list;
+  const tree = buildTree({ paths: graph.paths, opTypes: graph.opTypes, callers: new Set(callerRows(graph)) });
+  const paths = Array.from({ length: tree.scopeCount - 1 }, (_, i) => scopePath(tree, graph.paths, i + 1));
+  return { paths: TextColumn.of(paths), nodes: tree.nodesIn.slice(1) };
 }

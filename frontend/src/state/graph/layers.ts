@@ -170,7 +170,7 @@ export function outputOf(item: Item): TensorPlace {
 /** Where the tensors of the current step are in its columns. */
 const tensorRows = computed(() => overlay.data.value && new TensorRows(overlay.data.value, graph.data.value?.nodeCount ?? 0));
 
-const isCaptured = (place: TensorPlace): boolean => (tensorRows.value?.of(place) ?? -1) >= 0;
+export const isCaptured = (place: TensorPlace): boolean => (tensorRows.value?.of(place) ?? -1) >= 0;
 
 /** Key of the visible item that contains a layer; null if there is none. */
 export function cardKeyOfLayer(path: string): string | null {

@@ -233,7 +233,9 @@ export const remainingOrigins = computed(() => {
   const place = shown.next(-1, 1, (node) => shown.isOrigin(node));
   const node = shown.order[place];
   if (node === undefined) return null;
-  const isChanged = changesOf(shownWhatIfs.value).some(({ tensor }) => parseTensorName(tensor).node === node);
+  const changes = changesOf(shownWhatIfs.value);
+  if (changes.length === 0) return null;
+  const isChanged = changes.some(({ tensor }) => parseTensorName(tensor).node === node);
   const isRead = READS.test(data.opTypes.at(rowOf(data, node)) ?? '');
   return { place, node, count: shown.originCount, advice: isChanged ? 'changed' : isRead ? 'read' : 'computed' } as const;
 });

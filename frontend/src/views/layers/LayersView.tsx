@@ -314,7 +314,7 @@ function Tooltip({ card, x, y }: { card: PlacedCard; x: number; y: number }) {
     ['repeated', item.variants.length > 1 ? `${item.variants.length} times` : ''],
     ['gradient norm', number(statistics?.gradientNorm)],
     ['update / weight', number(statistics?.updateRatio)],
-    ['output mean ± std', statistics && Number.isFinite(statistics.std) ? `${number(statistics.mean)} ± ${number(statistics.std)}` : ''],
+    ['mean ± std', statistics && Number.isFinite(statistics.std) ? `${number(statistics.mean)} ± ${number(statistics.std)}` : ''],
     ['zeros', Number.isFinite(statistics?.zeroShare) ? `${formatNumber(100 * statistics!.zeroShare, 3)} %` : ''],
     ['NaN', statistics?.nan ? formatCount(statistics.nan) : ''],
     ['Inf', statistics?.inf ? formatCount(statistics.inf) : ''],

@@ -3,12 +3,12 @@
 import { computed } from '@preact/signals';
 import type { DictColumn } from '../../lib/arrays/columns';
 import { counted, formatCount } from '../../lib/text/format';
-import { scopeList } from '../../model/graph/build_tree';
 import { nearestStep } from '../../model/run/step_list';
 import { LETTER, type Texts } from '../../model/search/fuzzy';
 import { searchPenalty } from '../../model/search/search';
 import { rowOf } from '../../model/wire/graph';
 import { graph } from '../../state/graph/graph';
+import { scopeList } from '../../state/graph/scope_list';
 import { linesByFile, showLine, sourceFiles, sourceMap } from '../../state/graph/source';
 import { view } from '../../state/page/choices';
 import { shownGroups } from '../../state/problems/findings';
@@ -85,9 +85,9 @@ function nodes(): Source {
 
 /** Scopes of the graph. */
 function scopes(): Source {
-  const drawn = graph.data.value;
-  if (!drawn) return listed('Scopes', 0, []);
-  const { paths, nodes: held } = scopeList(drawn);
+  const list = scopeList.data.value;
+  if (!list) return listed('Scopes', 0, []);
+  const { paths, nodes: held } = list;
   const choice = (row: number): Choice => ({
     text: paths.at(row),
     detail: counted(held[row]!, 'node'),

@@ -19,6 +19,7 @@ import {
   cardsOf,
   graphLayers,
   inputsOf,
+  isCaptured,
   itemStatistics,
   normTrends,
   outputOf,
@@ -335,15 +336,23 @@ function WeightRow({ weight, trends }: { weight: CardWeight; trends: ReadonlyMap
       <td>
         {gradient === undefined ? 'none' : <TensorLink place={{ row: gradient, slot: 0 }}>{norm({ row: gradient, slot: 0 })}</TensorLink>}
       </td>
-      <td>{update === undefined ? 'none' : <TensorLink place={{ row: update, slot: 0 }}>{number(change)}</TensorLink>}</td>
+      <td>
+        {update === undefined ? (
+          'none'
+        ) : (
+          <TensorLink place={{ row: update, slot: 0 }}>{normText({ row: update, slot: 0 }, change)}</TensorLink>
+        )}
+      </td>
       <td>{trend && <Sparkline trend={sparkOf(trend)} name="L2 norm of the gradient" />}</td>
     </tr>
   );
 }
 
-export function norm(place: TensorPlace): string {
-  const value = tensorStatistic(place, 'l2');
-  return Number.isFinite(value) ? formatNumber(value, 3) : '–';
+export const norm = (place: TensorPlace): string => normText(place, tensorStatistic(place, 'l2'));
+
+/** Of a captured tensor without a finite element there is no number. */
+function normText(place: TensorPlace, value: number): string {
+  return isCaptured(place) && !Number.isFinite(value) ? 'NaN/Inf' : number(value);
 }
 
 export function sparkOf({ step, value, health }: NodeTrend) {
