@@ -52,7 +52,7 @@ ROW_COLUMNS = [
 _POLL = 16 << 20  # decoded bytes at a time
 _READ_AHEAD = 4 << 20
 _ROW_GROUP = 1 << 15  # rows: some MB, so that few tensors are read for one
-_HISTOGRAM_GROUP = 1 << 11  # rows: a tensor's histograms are read alone, and take 30 times as long to decode
+_HISTOGRAM_GROUP = 1 << 10  # rows: a tensor's histograms are read alone, and take 30 times as long to decode
 _METADATA = {b"tensortap compact": b"1"}
 
 

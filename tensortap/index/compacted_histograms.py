@@ -27,7 +27,7 @@ from .catalog.ragged import Ragged
 
 _DECODED_BYTES = 64 << 20  # of cached histograms
 _FILE_BYTES = 128 << 20  # of cached remote files
-_LAYOUT_BYTES = 48 << 20  # of cached metadata, 0.3 MB per million snapshots
+_LAYOUT_BYTES = 48 << 20  # of cached metadata, 1 MB per million snapshots
 _AT_ONCE = 16  # parts that are read from a bucket
 _T = TypeVar("_T")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -87,6 +88,7 @@ class CompactedRun:
         self.checksum: int = google_crc32c.value(manifest)
         self.rows: list[CompactedRows] = []
         self.is_reading = False
+        self._few = threading.Lock()
         self._manifest = Manifest()
         self._damage: list[str] = []
         self._tables: dict[str, bytes] = {}  # verified small files, while it is opened
@@ -271,7 +273,8 @@ class CompactedRun:
             return None
         if sum(map(catalog.tensors.snapshots.of, tensors.tolist())) * _FEW > catalog.rows:
             return None
-        with suppress(DamagedError), ThreadPoolExecutor(_READERS) as pool:
+        # One caller at a time: each has the files of many parts in memory.
+        with suppress(DamagedError), self._few, ThreadPoolExecutor(_READERS) as pool:
             found = list(pool.map(lambda rows: rows.decode(tensors), self.rows))
             return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
         return None
