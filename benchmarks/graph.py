@@ -5,8 +5,8 @@
 Graphs of these sizes (transformer towers, their gradients, a flat optimizer scope) are written into a log
 directory, served, and shown by headless Chromium. `layers` counts from the navigation to the second frame of
 the layer view, the median of five pages of one browser; `pan` moves it. `step` is the slowest of ten step
-changes, from the click to the frame that draws the cards' new numbers; `wall` the time until 200 small
-histograms were drawn, scrolling.
+changes, from the click to the frame after the cards' new numbers were painted: two frames of 17 ms at best.
+`wall` is the time until 200 small histograms were drawn, scrolling.
 
 `usable` counts to the second frame after the first layout of the ops, server included, and `server` is the
 CPU time that this process, which serves, has spent by then. `open one` opens `gradients`, `open all` every
@@ -22,19 +22,19 @@ Measured on two idle cores without a GPU, limit 70 s. The server's analysis of t
 priority while the layers loaded:
 
     nodes                             5,000   200,000
-    layers s                           0.68      1.84
-    step ms                              48        48
-    wall s                             0.27      0.56
-    usable s, tensortap                0.50      1.19
+    layers s                           0.60      1.50
+    step ms                              32        46
+    wall s                             0.24      0.47
+    usable s, tensortap                0.54      1.29
     usable s, TensorBoard 2.21         2.03     10.14
     usable s, Model Explorer 0.1.34    2.29     18.47
     usable s, Netron 9.3.3                -         -
     moving ms, tensortap                 17        17
     moving ms, TensorBoard               17        17
     moving ms, Model Explorer            67        67
-    open all s                         0.15      0.84
-    search ms                            36        98
-    MB, tensortap                       246       660
+    open all s                         0.09      0.72
+    search ms                            25        79
+    MB, tensortap                       256       636
     MB, TensorBoard                     331       777
     MB, Model Explorer                  304     1,493
 """
@@ -98,8 +98,7 @@ window.bench = {
         const shown = () => document.querySelector('[data-testid=step-label]').dataset.step;
         const [before, start] = [shown(), performance.now()];
         document.querySelector(`.transport [aria-label^="${name} step"]`).click();
-        while (shown() === before || !window.tensortap.ready) await frame();
-        await frame();
+        while (shown() === before || !window.tensortap.ready) await frame(); // not ready until it was painted
         return performance.now() - start;
     },
     wall: async count => {
