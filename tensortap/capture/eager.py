@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, Self
@@ -57,7 +56,7 @@ class EagerRecorder:
         self._produced: dict[int, str] = {}  # tensor id -> tensor name
         self._assigned: dict[int, str] = {}  # tensor id of a variable's handle -> the op that last changed it
         self._stacks: dict[tuple[Frame, ...], int] = {}
-        self._tensors: deque[CapturedTensor] = deque()
+        self._tensors: list[CapturedTensor] = []
 
     def __enter__(self) -> Self:
         if self._step is not None:
@@ -78,7 +77,7 @@ class EagerRecorder:
                 op_types = {node.op_type for node in self._nodes}
                 step.note_selection(EAGER, bool(self._tensors or self._dropped), op_types=op_types)
                 graph = self._graph()
-                step.put(GraphHandle(lambda: graph), self._tensors)
+                step.put(GraphHandle(lambda: graph), [self._tensors])
             if self._dropped:
                 step.drop(self._dropped)
         except Exception as error:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensortap.core.dtypes import Array
+from tensortap.core.dtypes import STRING, Array
 
 from .instrument.device_summary import DeviceSummary
-from .pipeline.messages import CapturedTensor
+from .pipeline.messages import CapturedTensor, SelectedTensors, Tensors
 from .tracing.candidate import Candidate
 from .tracing.traced_function import Place, TracedRoot
 from .watching.selection import Handling, Selected, StepWatches
@@ -46,7 +46,8 @@ class _Group(NamedTuple):
     """The selected among the tensors that leave a function together, at `places`.
 
     `positions` are theirs among the places, None if all are selected; `numbers` of their places; `repeats`:
-    how often the place stands in the group before. `sized`: the handling of some depends on their size.
+    how often the place stands in the group before. `sized`: the handling of some depends on their size;
+    `texts`: some are texts.
     """
 
     places: Sequence[Place]
@@ -55,8 +56,9 @@ class _Group(NamedTuple):
     repeats: npt.NDArray[np.int64]
     selected: list[Selected]
     candidates: list[Candidate]
-    handlings: list[Handling | None]
+    handlings: list[Handling]
     sized: bool
+    texts: bool
 
 
 class PlaceSelection:
@@ -87,19 +89,22 @@ class PlaceSelection:
         places: Sequence[Place],
         arrays: Sequence[Array | DeviceSummary],
         skipped: int,
-    ) -> list[CapturedTensor]:
+    ) -> Tensors:
         """The selected tensors of a visit, which is counted with the `skipped` ones before it."""
         group = self._group(places)
         if group.positions is not None:
             arrays = [arrays[position] for position in group.positions]
         numbers = visits[group.numbers] + group.repeats + skipped
         visits[group.numbers] = numbers + 1
-        tensors = zip(group.candidates, numbers.tolist(), arrays, group.handlings, strict=True)
         if not group.sized:
-            return list(map(CapturedTensor._make, tensors))
+            visit_numbers = numbers.tolist()
+            return SelectedTensors(
+                group.candidates, visit_numbers, arrays, group.handlings, texts=group.texts
+            )
+        tensors = zip(group.selected, numbers.tolist(), arrays, strict=True)
         return [
-            CapturedTensor(candidate, number, array, handling)
-            for selected, (candidate, number, array, _) in zip(group.selected, tensors, strict=True)
+            CapturedTensor(selected.candidate, number, array, handling)
+            for selected, number, array in tensors
             if (handling := selected.handle(array.size)) is not None
         ]
 
@@ -138,6 +143,7 @@ class PlaceSelection:
             np.array(repeats, np.int64),
             selected,
             [each.candidate for each in selected],
-            [each.handling for each in selected],
+            [each.handling for each in selected if each.handling is not None],
             any(each.handling is None for each in selected),
+            any(each.candidate.dtype == STRING for each in selected),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -15,7 +14,7 @@ from tensortap.core.records import CaptureMode
 
 from .capture_warnings import CaptureWarnings
 from .instrument.tapped_function import TapValues
-from .pipeline.messages import CapturedTensor, GraphHandle
+from .pipeline.messages import CapturedTensor, GraphHandle, Tensors
 from .pipeline.visit_budget import VisitBudget
 from .place_selection import StepVisits
 from .recording.pending_recordings import TensorHashes
@@ -173,7 +172,7 @@ class Step:
         graph = self._state.graph_of(traced, way)
         if self._recording is not None:
             self._recording.way = way
-        tensors: deque[CapturedTensor] = deque()
+        delivered: list[Tensors] = []
         for places, arrays, skipped, _ in values:
             if arrays is None:
                 selection.count_skipped(visits, places, skipped)
@@ -183,15 +182,13 @@ class Step:
                 self._graphs[traced.root] = graph
                 if self._recording is not None:
                     self._recording.hashes.add(caught)
-                tensors += self._budget.add(graph, (traced.root, places[0], len(places)), caught)
-        if tensors:
-            self.put(graph, tensors)
+                delivered.append(self._budget.add(graph, (traced.root, places[0], len(places)), caught))
+        self.put(graph, delivered)
 
     def _deliver_waiting(self) -> None:
         """Delivers the visits that waited for the end of the step."""
         for graph, tensors in self._budget.end():
-            if tensors:
-                self.put(graph, deque(tensors))
+            self.put(graph, [tensors])
 
     def called(self, function: str, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> None:
         """A call of a function returned."""
@@ -212,7 +209,7 @@ class Step:
             groups: the selected tensors, with their values by visit; None for a visit without a value.
         """
         visits = self._visits.runs[key]
-        tensors: deque[CapturedTensor] = deque()
+        delivered: list[Tensors] = []
         for selection, values in groups:
             for tensor, chosen in selection.items():
                 place = "", chosen.candidate.node, chosen.candidate.slot
@@ -222,14 +219,14 @@ class Step:
                         handling = chosen.handling or chosen.handle(array.size)
                         if handling is not None:
                             caught = [CapturedTensor(chosen.candidate, visits[place], array, handling)]
-                            tensors += self._budget.add(graph, (key, place), caught)
+                            delivered.append(self._budget.add(graph, (key, place), caught))
                     visits[place] += 1
-        if tensors:
-            self._safely(key, lambda: self.put(graph, tensors))
+        self._safely(key, lambda: self.put(graph, delivered))
 
-    def put(self, graph: GraphHandle, tensors: deque[CapturedTensor]) -> None:
-        """Passes captured tensors of one graph to the writer thread."""
-        self._state.put_tensors(self, graph, tensors, checked=not self._is_extra)
+    def put(self, graph: GraphHandle, visits: list[Tensors]) -> None:
+        """Passes captured tensors of one graph, if there are any, to the writer thread."""
+        if any(map(len, visits)):
+            self._state.put_tensors(self, graph, visits, checked=not self._is_extra)
 
     def drop(self, count: int) -> None:
         """Counts tensors that were selected but could not be captured."""

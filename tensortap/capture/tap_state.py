@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +18,7 @@ from .batch_samples import BatchSamples
 from .call_hook import CALL_HOOK
 from .capture_warnings import CaptureWarnings, OneTimeWarnings, print_line
 from .pipeline.batch_writer import SNAPSHOT_LOSSES
-from .pipeline.messages import CapturedTensor, Event, GraphHandle, StepEntry, TensorBatch, held_bytes
+from .pipeline.messages import Event, GraphHandle, StepEntry, TensorBatch, Tensors
 from .pipeline.writer_thread import WriterThread
 from .place_selection import StepVisits
 from .recording.run_recordings import RECORDING_LOSSES, RunRecordings
@@ -174,15 +173,12 @@ class TapState:
         self.writer_thread.put(Event(step, "calls", facts if known == step else {"same": known}))
 
     def put_tensors(
-        self, entry: StepEntry, graph: GraphHandle, tensors: deque[CapturedTensor], *, checked: bool
+        self, entry: StepEntry, graph: GraphHandle, visits: list[Tensors], *, checked: bool
     ) -> None:
         """Queue tensors of a step, all of one graph, for the writer thread; where `checked`, a trigger
         looks at them first."""
-        nbytes = sum(held_bytes(tensor.array) for tensor in tensors)
         self.writer_thread.put(
-            TensorBatch(
-                entry.numbers.start, time.time(), graph, tensors, nbytes, entry=entry if checked else None
-            )
+            TensorBatch(entry.numbers.start, time.time(), graph, visits, entry=entry if checked else None)
         )
 
     # The life of the tap

@@ -105,7 +105,7 @@ check_names(
         function_utils: "get_disabled_rewriter_config",
         tf_stack: "extract_stack",
         origin_info: "create_source_map",
-        ops.EagerTensor: "_numpy_internal",
+        ops.EagerTensor: "_datatype_enum _numpy_internal",
         ops.Graph: "_get_control_flow_context _set_control_flow_context _unsafe_unfinalize",
     }
 )
@@ -415,6 +415,11 @@ def add_op_callback(callback: Callable[..., None]) -> None:
 
 def remove_op_callback(callback: Callable[..., None]) -> None:
     op_callbacks.remove_op_callback(callback)
+
+
+def dtype_number(tensor: Any) -> int:
+    """The number of an eager tensor's dtype, in a tenth of the time of `tensor.dtype`."""
+    return int(tensor._datatype_enum())
 
 
 def tensor_id(tensor: Any) -> int:

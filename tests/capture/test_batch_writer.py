@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,8 +25,8 @@ CANDIDATE = Candidate("n", 0, "Add", "uint8")
 
 
 def batch() -> TensorBatch:
-    captured = deque([CapturedTensor(CANDIDATE, 0, np.zeros(40, np.uint8), Handling("summary"))])
-    return TensorBatch(0, 0.0, GraphHandle(), captured, 40)
+    captured = [CapturedTensor(CANDIDATE, 0, np.zeros(40, np.uint8), Handling("summary"))]
+    return TensorBatch(0, 0.0, GraphHandle(), [captured])
 
 
 def last_words(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections import deque
 
 import numpy as np
 import pytest
@@ -57,14 +56,9 @@ def background(sink: Recorder, when_full: WhenFull = "wait", wait_seconds: float
 
 
 def batch(step: int, nbytes: int = 40) -> TensorBatch:
-    captured = deque(
-        [
-            CapturedTensor(
-                Candidate("n", 0, "Add", "uint8"), 0, np.zeros(nbytes, np.uint8), Handling("summary")
-            )
-        ]
-    )
-    return TensorBatch(step, 0.0, GraphHandle(), captured, nbytes)
+    candidate = Candidate("n", 0, "Add", "uint8")
+    captured = [CapturedTensor(candidate, 0, np.zeros(nbytes, np.uint8), Handling("summary"))]
+    return TensorBatch(step, 0.0, GraphHandle(), [captured])
 
 
 def test_what_was_written_is_committed_in_a_pause() -> None:

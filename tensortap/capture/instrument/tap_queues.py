@@ -238,10 +238,9 @@ class TapQueue:
 
     def take(self) -> list[tuple[list[Array | DeviceSummary], int]]:
         """All complete entries, oldest first: an array per tapped tensor, and the number of the iteration,
-        from 1 (0 if entries have none)."""
-        with tf.device(HOST):
-            waiting = internals.queue_size(self._handle)
-            entries = [internals.dequeue(self._handle, self._types) for _ in range(waiting)]
+        from 1 (0 if entries have none). The caller is on the host's device."""
+        waiting = internals.queue_size(self._handle)
+        entries = [internals.dequeue(self._handle, self._types) for _ in range(waiting)]
         count, summarized = len(self.tapped), self._summarized
         return [
             (received(entry[:count], summarized), int(entry[-1]) if self.is_numbered else 0)

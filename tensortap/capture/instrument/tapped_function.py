@@ -6,7 +6,7 @@ import math
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -17,7 +17,7 @@ from tensortap.tf import internals
 
 from ..tracing.candidate import Candidate
 from ..tracing.traced_function import Place, TracedRoot
-from .added_nodes import MARK
+from .added_nodes import HOST, MARK
 from .device_summary import DeviceSummary
 from .function_rewrite import Rewritten, rewrite
 from .grappler_duplicates import DUPLICATE
@@ -207,18 +207,24 @@ class InstrumentedFunction:
     @contextmanager
     def _emptying_queues(self, receiver: Receiver) -> Iterator[None]:
         """Empties the queues after the body has run, and those of loops from time to time while it runs."""
+        try:
+            with self._pumping(receiver) if self._pumped else nullcontext():
+                yield
+        finally:
+            _deliver(receiver, self._read_all)
+
+    @contextmanager
+    def _pumping(self, receiver: Receiver) -> Iterator[None]:
         ended = threading.Event()
         pump = threading.Thread(target=self._pump, args=(receiver, ended), name="tensortap-pump", daemon=True)
-        if self._pumped:
-            with suppress(RuntimeError):  # no more threads: the queues are emptied at the end
-                pump.start()
+        with suppress(RuntimeError):  # no more threads: the queues are emptied at the end
+            pump.start()
         try:
             yield
         finally:
             ended.set()
             if pump.ident is not None:
                 pump.join()
-            _deliver(receiver, self._read_all)
 
     def _pump(self, receiver: Receiver, ended: threading.Event) -> None:
         wait = _PUMP_AFTER_SECONDS
@@ -227,18 +233,18 @@ class InstrumentedFunction:
             for queue in self._pumped:
                 if queue.stride is not None and not queue.stride.captures_all:
                     continue  # where the condition ends is known when the loop has ended
-                _deliver(receiver, lambda queue=queue: self._in_order([queue]))  # type: ignore[misc]
+                _deliver(receiver, lambda queue=queue: self._read([queue]))  # type: ignore[misc]
 
     def _read_all(self) -> TapValues:
         """What still waits when the call has ended, and how often nodes did not run after that."""
         with internals.not_recorded():
             for stride in self._rewritten.strides:
                 stride.end()
-        return [*self._in_order(self._rewritten.queues), *self._end_iterations()]
+            return [*self._read(self._rewritten.queues), *self._end_iterations()]
 
-    def _in_order(self, queues: Sequence[TapQueue]) -> TapValues:
+    def _read(self, queues: Sequence[TapQueue]) -> TapValues:
         """All that waits in the queues: by iteration, then by call, then in graph order."""
-        with internals.not_recorded():
+        with internals.not_recorded(), tf.device(HOST):
             entries = [
                 (iteration, queue.rank, queue, arrays, skipped)
                 for queue in queues
@@ -267,8 +273,7 @@ class InstrumentedFunction:
 
     def _end_iterations(self) -> TapValues:
         """The iterations after the last one that was captured; the next call begins at 0 again."""
-        with internals.not_recorded():
-            counts = {counter: counter.take() for counter in self._rewritten.counters}
+        counts = {counter: counter.take() for counter in self._rewritten.counters}
         begun, self._iterations, self._runs = self._iterations, {}, {}
         visits: TapValues = []
         for queue in self._rewritten.queues:

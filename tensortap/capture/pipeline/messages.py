@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
 
 from tensortap.core.dtypes import Array
@@ -16,6 +18,8 @@ from tensortap.core.sampling import Sample
 from ..instrument.device_summary import DeviceSummary
 from ..tracing.candidate import Candidate
 from ..watching.selection import Handling
+
+_NBYTES: Callable[[Any], int] = attrgetter("nbytes")
 
 
 def held_bytes(array: Array | DeviceSummary) -> int:
@@ -74,6 +78,38 @@ class CapturedTensor(NamedTuple):
         return self.handling.sample
 
 
+class SelectedTensors:
+    """Selected tensors of a visit, by position. The writer thread makes the `CapturedTensor` of each: a step
+    has thousands, and the training thread has other things in its caches. `texts`: whether some are texts."""
+
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        visits: Sequence[int],
+        arrays: Sequence[Array | DeviceSummary],
+        handlings: Sequence[Handling],
+        *,
+        texts: bool,
+    ) -> None:
+        self._candidates, self._visits, self._handlings = candidates, visits, handlings
+        self._arrays, self._texts = arrays, texts
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __iter__(self) -> Iterator[CapturedTensor]:
+        tensors = zip(self._candidates, self._visits, self._arrays, self._handlings, strict=True)
+        return map(CapturedTensor._make, tensors)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all arrays, `held_bytes` of each."""
+        return sum(map(held_bytes if self._texts else _NBYTES, self._arrays))
+
+
+Tensors = list[CapturedTensor] | SelectedTensors
+
+
 class StepEntry(Protocol):
     """A step (`capture.step.Step`) as the writer thread sees it: which one a message is about.
 
@@ -95,16 +131,32 @@ class StepEntry(Protocol):
 class TensorBatch:
     """Tensors of one step and graph, in the order they should be written.
 
-    `time` is seconds since 1970; `nbytes` the size of all arrays (those that share a buffer count each).
-    `entry` is the step that they are captured in, until its trigger has been checked.
+    `time` is seconds since 1970. `entry` is the step that they are captured in, until its trigger has been
+    checked.
     """
 
     step: int
     time: float
     graph: GraphHandle
-    tensors: deque[CapturedTensor]
-    nbytes: int
+    visits: list[Tensors]
     entry: StepEntry | None = None
+
+    @cached_property
+    def tensors(self) -> deque[CapturedTensor]:
+        """All tensors, for the writer thread; it frees them one by one."""
+        tensors = deque(chain.from_iterable(self.visits))
+        self.visits.clear()
+        return tensors
+
+    @cached_property
+    def nbytes(self) -> int:
+        """The size of all arrays, known before `tensors` is (those that share a buffer count each)."""
+        return sum(
+            visit.nbytes
+            if isinstance(visit, SelectedTensors)
+            else sum(held_bytes(tensor.array) for tensor in visit)
+            for visit in self.visits
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,5 +185,7 @@ Message = TensorBatch | Event | StepEnd
 
 
 def size_of(message: Message) -> tuple[int, int]:
-    """Number of snapshots in a message, and its size in bytes."""
-    return (len(message.tensors), message.nbytes) if isinstance(message, TensorBatch) else (0, 0)
+    """Number of snapshots in a message, and its size in bytes when it was queued."""
+    if not isinstance(message, TensorBatch):
+        return 0, 0
+    return sum(map(len, message.visits)) or len(message.tensors), message.nbytes

@@ -11,7 +11,7 @@ import numpy as np
 from tensortap.core.dtypes import Array
 
 from ..instrument.device_summary import DeviceSummary
-from .messages import CapturedTensor, GraphHandle, held_bytes
+from .messages import CapturedTensor, GraphHandle, Tensors, held_bytes
 
 _MAX_HELD = 64 << 20  # bytes of a step's visits that wait for its end
 _MAX_PINNED = 8  # visits that stay for their first NaN or infinity, beyond the budget
@@ -65,7 +65,7 @@ class VisitBudget:
         self._begun: set[Hashable] = set()
         self._held = 0
 
-    def add(self, graph: GraphHandle, key: Hashable, tensors: list[CapturedTensor]) -> list[CapturedTensor]:
+    def add(self, graph: GraphHandle, key: Hashable, tensors: Tensors) -> Tensors:
         """Adds the next visit of some tensors; returns the visits to deliver now.
 
         Args:

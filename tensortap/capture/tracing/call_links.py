@@ -18,6 +18,7 @@ from .source_stacks import is_user_file
 
 _MAX_OPS = 50_000  # of a step that are noted
 _MAX_WRITTEN = 200  # ops between calls that an event lists
+_RESOURCE = tf.resource.as_datatype_enum
 _FUNCTIONS = ("__inference_", "__forward_", "__backward_")  # calls of these are recorded as calls
 
 Producer = tuple[int, int, bool]  # number of the call or op, output slot, whether it is a call
@@ -94,7 +95,9 @@ class CallLinks:
         """A function was called; `graph`: the graph of its captured tensors."""
         number = len(self._calls)
         handles = {
-            at: internals.tensor_id(each) for at, each in enumerate(inputs) if each.dtype is tf.resource
+            at: internals.tensor_id(each)
+            for at, each in enumerate(inputs)
+            if internals.dtype_number(each) == _RESOURCE
         }
         self._calls.append(_Call(function, graph, _float_ids(inputs), handles))
         for slot, tensor in enumerate(outputs or ()):
@@ -208,13 +211,17 @@ class CallLinks:
 
 def _float_ids(tensors: Sequence[Any]) -> dict[int, int]:
     """Position -> id, of the floating point tensors."""
-    return {at: internals.tensor_id(each) for at, each in enumerate(tensors) if _is_floating(each.dtype)}
+    return {
+        at: internals.tensor_id(each)
+        for at, each in enumerate(tensors)
+        if _is_floating(internals.dtype_number(each))
+    }
 
 
 @cache
-def _is_floating(dtype: Any) -> bool:
-    """TensorFlow takes a microsecond to say it, and a step has hundreds of inputs."""
-    return bool(dtype.is_floating)
+def _is_floating(dtype: int) -> bool:
+    """By number: TensorFlow takes a microsecond to say it of a tensor, and a step has hundreds of inputs."""
+    return bool(tf.as_dtype(dtype).is_floating)
 
 
 def _user_line() -> str:

@@ -103,8 +103,7 @@ def _held(item: CapturedTensor) -> CapturedTensor | None:
 
 
 def _with(batch: TensorBatch, tensors: list[CapturedTensor]) -> TensorBatch:
-    nbytes = sum(held_bytes(tensor.array) for tensor in tensors)
-    return TensorBatch(batch.step, batch.time, batch.graph, deque(tensors), nbytes)
+    return TensorBatch(batch.step, batch.time, batch.graph, [tensors])
 
 
 class StepBuffer:
