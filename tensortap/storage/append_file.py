@@ -38,23 +38,27 @@ class AppendFile:
 
     Args:
         folder: where the files will be.
+        before: a file of the same folder, whose buffers and thread this one uses, too.
 
     Attributes:
-        is_direct: whether large pieces go past the page cache.
         size: where the next byte goes.
         written: number of preceding bytes in the file.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.is_direct = bypasses_page_cache(folder)
+    def __init__(self, folder: Path, before: AppendFile | None = None) -> None:
+        self._shared: _Shared = _Shared(bypasses_page_cache(folder)) if before is None else before._shared
         self._fd = self._direct_fd = -1
         self._path = folder
         self.size = self.written = 0
         self._begin = 0  # of the buffer's content
         self._buffer: Any = None  # uint8[CHUNK]; the first byte is that of the block in which `_begin` lies
-        self._free: list[Any] = []
-        self._made = 0
-        self._thread = _WriteThread()
+        self._writes = 0  # that the thread was given, and that `_await_write` has not returned
+        self._error: Exception | None = None  # of one of them
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether large pieces go past the page cache."""
+        return self._shared.is_direct
 
     def open(self, fd: int, path: Path, size: int) -> None:
         """Continues at the end of an open file of `size` bytes; `close` closes it."""
@@ -81,20 +85,31 @@ class AppendFile:
             if at + count == CHUNK:
                 self._empty(self.is_direct)
 
+    def start_flush(self) -> None:
+        """Begins to write all that was appended, large pieces beside this thread; nothing may be appended
+        until `flush` has returned. Raises OSError."""
+        if self._buffer is not None:
+            is_long = self._shared.thread.running or self.size - self._begin >= DIRECT_FROM
+            self._empty(self.is_direct and bool(is_long))
+
     def flush(self) -> None:
         """Writes all that was appended. Raises OSError."""
-        if self._buffer is not None:
-            is_long = self._thread.running or self.size - self._begin >= DIRECT_FROM
-            self._empty(self.is_direct and bool(is_long))
-        while self._thread.running:
+        self.start_flush()
+        while self._running:
             self._await_write()
-        if self._thread.is_slow:
-            self.is_direct = False
+        self._raise_error()
+        if self._shared.thread.is_slow:
+            self._shared.is_direct = False
 
     @property
     def writes_ahead(self) -> bool:
         """Whether buffers are written beside this thread; a `flush` now would make it wait for the disk."""
-        return bool(self._thread.running)
+        return bool(self._shared.thread.running)
+
+    @property
+    def has_writes(self) -> bool:
+        """Whether `flush` has writes of this file to wait for, or to learn how they ended."""
+        return bool(self._running)
 
     def cut(self, size: int) -> None:
         """Drops everything after `size`, if the file system allows that."""
@@ -116,50 +131,57 @@ class AppendFile:
     def end(self) -> None:
         """Closes the file, and gives buffers and thread back until they are needed again."""
         self.close()
-        self._thread.end()
-        self._free, self._made = [], 0
+        self._shared.thread.end()
+        self._shared.free, self._shared.made = [], 0
 
     @property
     def _used(self) -> int:
         return self.size - self._begin // BLOCK * BLOCK
 
+    @property
+    def _running(self) -> int:
+        """Writes of this file; none in a forked child, as `_WriteThread.running`."""
+        return self._writes if self._shared.thread.running else 0
+
     def _take_buffer(self) -> Any:
-        if not self._free and self._made < BUFFERS:
-            self._made += 1
+        shared = self._shared
+        if not shared.free and shared.made < BUFFERS:
+            shared.made += 1
             return np.frombuffer(mmap.mmap(-1, CHUNK), np.uint8)  # the system aligns it to a page
-        while not self._free:
+        while not shared.free:
             self._await_write()
-        return self._free.pop()
+            self._raise_error()
+        return shared.free.pop()
 
     def _drop_unwritten(self) -> None:
-        while self._thread.running:  # a descriptor must not be closed during a write
-            self._free.append(self._thread.wait().buffer)
+        while self._running:  # a descriptor must not be closed during a write
+            self._await_write()
+        self._writes, self._error = 0, None
         self._drop_buffer()
 
     def _drop_buffer(self) -> None:
         if self._buffer is not None:
-            self._free.append(self._buffer)
+            self._shared.free.append(self._buffer)
         self._buffer = None
 
     def _empty(self, is_direct: bool) -> None:
-        """Writes the buffer; whole blocks go to the thread."""
+        """Writes the buffer; from the first whole block on in the thread."""
         buffer, used, first = self._buffer, self._used, self._begin % BLOCK
         head = -(-first // BLOCK) * BLOCK  # where whole blocks begin
         whole = used // BLOCK * BLOCK if is_direct and self._open_directly() else 0
         if whole <= head:
-            while self._thread.running:
+            while self._running:
                 self._await_write()
+            self._raise_error()
             self._write(buffer[first:used])
             self._drop_buffer()
             return
         if first:
             self._write(buffer[first:head])
-        self._thread.start(self._direct_fd, self._fd, buffer, head, whole, self._begin // BLOCK * BLOCK)
+        offset = self._begin // BLOCK * BLOCK
+        self._writes += 1
+        self._shared.thread.start(_Task(self, self._direct_fd, self._fd, buffer, head, whole, used, offset))
         self._buffer = None
-        if whole < used:
-            while self._thread.running:
-                self._await_write()
-            self._write(buffer[whole:used])
 
     def _write(self, octets: Any) -> None:
         """Writes through the page cache. Raises OSError."""
@@ -171,42 +193,65 @@ class AppendFile:
             self.written += count
 
     def _await_write(self) -> None:
-        """Takes a buffer back. Raises OSError."""
-        done = self._thread.wait()
-        self._free.append(done.buffer)
-        if done.error is not None:
-            raise done.error
-        self.written = done.end
+        """Takes the buffer of the oldest write back, which may be that of another file."""
+        task, error = self._shared.thread.wait()
+        self._shared.free.append(task.buffer)
+        file = task.file
+        file._writes -= 1
+        file._error = file._error or error
+        if file._error is None:
+            file.written = task.offset + task.used
+
+    def _raise_error(self) -> None:
+        if self._error is not None:
+            raise self._error
 
     def _open_directly(self) -> bool:
         """Whether there is a descriptor for direct writes of the file."""
         if self._direct_fd < 0:
             try:
                 self._direct_fd = os.open(self._path, os.O_WRONLY | os.O_DIRECT)
-                self.is_direct = os.path.samestat(os.fstat(self._direct_fd), os.fstat(self._fd))
+                same = os.path.samestat(os.fstat(self._direct_fd), os.fstat(self._fd))
+                self._shared.is_direct = same
             except OSError:
-                self.is_direct = False
+                self._shared.is_direct = False
         return self.is_direct
 
 
-class _Done(NamedTuple):
-    """A write: its buffer, the end of its bytes in the file, and why it failed."""
+class _Shared:
+    """What the files of one folder share: free buffers, how many were made, and the thread that writes."""
 
+    def __init__(self, is_direct: bool) -> None:
+        self.is_direct = is_direct
+        self.free: list[Any] = []
+        self.made = 0
+        self.thread = _WriteThread()
+
+
+class _Task(NamedTuple):
+    """A write of `buffer[begin:used]` at `offset + begin`: up to `whole` by `fd`, or `cached_fd` where that
+    refuses; the rest, less than a block, by `cached_fd`."""
+
+    file: AppendFile
+    fd: int
+    cached_fd: int
     buffer: Any
-    end: int
-    error: Exception | None
+    begin: int
+    whole: int
+    used: int
+    offset: int
 
 
 class _WriteThread:
-    """Writes pieces of one file, in order, beside the thread that fills the next buffer."""
+    """Writes pieces of files, in order, beside the thread that fills the next buffer."""
 
     def __init__(self) -> None:
         self._start_afresh()
 
     def _start_afresh(self) -> None:
         """The state of a process that has written nothing yet."""
-        self._tasks: SimpleQueue[Any] = SimpleQueue()
-        self._results: SimpleQueue[_Done] = SimpleQueue()
+        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self._results: SimpleQueue[tuple[_Task, Exception | None]] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._running = 0
         self._bytes, self._seconds = 0, 0.0
@@ -222,24 +267,23 @@ class _WriteThread:
         """Whether the disk has shown that it needs the page cache."""
         return self._bytes >= _ENOUGH and self._bytes < _SLOW * self._seconds
 
-    def start(self, fd: int, cached_fd: int, buffer: Any, begin: int, end: int, offset: int) -> None:
-        """Has `buffer[begin:end]` written at `offset + begin`: by `fd`, or `cached_fd` where that refuses."""
+    def start(self, task: _Task) -> None:
+        """Has the thread write it."""
         if self._pid != os.getpid():
             self._start_afresh()
         self._running += 1
-        task = fd, cached_fd, buffer, begin, end, offset
         if self._thread is None:
             thread = threading.Thread(target=self._run, name="tensortap-disk", daemon=True)
             try:
                 thread.start()
                 self._thread = thread
             except RuntimeError:  # no more threads, or the interpreter ends
-                self._results.put(self._write(*task))
+                self._results.put((task, self._write(task)))
                 return
         self._tasks.put(task)
 
-    def wait(self) -> _Done:
-        """The oldest write, once it is done."""
+    def wait(self) -> tuple[_Task, Exception | None]:
+        """The oldest write, once it is done, and why it failed."""
         done = self._results.get()
         self._running -= 1
         return done
@@ -252,26 +296,31 @@ class _WriteThread:
 
     def _run(self) -> None:
         while (task := self._tasks.get()) is not None:
-            self._results.put(self._write(*task))
+            self._results.put((task, self._write(task)))
 
-    def _write(self, fd: int, cached_fd: int, buffer: Any, begin: int, end: int, offset: int) -> _Done:
-        view, began = memoryview(buffer)[begin:end], time.monotonic()
-        at, error = offset + begin, None
+    def _write(self, task: _Task) -> Exception | None:
+        began, error = time.monotonic(), None
         try:
-            while view.nbytes:
-                try:
-                    count = os.pwrite(fd, view, at)
-                except OSError as refused:
-                    if refused.errno != errno.EINVAL or fd == cached_fd:
-                        raise
-                    fd = cached_fd  # larger blocks than ours, or a short write before
-                    continue
-                view, at = view[count:], at + count
+            self._write_part(task, task.fd, task.begin, task.whole)
+            self._write_part(task, task.cached_fd, task.whole, task.used)
         except Exception as caught:  # waiting callers must get an answer
             error = caught
-        self._bytes += end - begin
+        self._bytes += task.used - task.begin
         self._seconds += time.monotonic() - began
-        return _Done(buffer, offset + end, error)
+        return error
+
+    @staticmethod
+    def _write_part(task: _Task, fd: int, begin: int, end: int) -> None:
+        view, at = memoryview(task.buffer)[begin:end], task.offset + begin
+        while view.nbytes:
+            try:
+                count = os.pwrite(fd, view, at)
+            except OSError as refused:
+                if refused.errno != errno.EINVAL or fd == task.cached_fd:
+                    raise
+                fd = task.cached_fd  # larger blocks than ours, or a short write before
+                continue
+            view, at = view[count:], at + count
 
 
 def bypasses_page_cache(folder: Path) -> bool:

@@ -28,11 +28,11 @@ import numpy as np
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.dump.write import stats_writer, values_writer
 from tensortap.storage import append_file
-stats_writer.ROTATE, values_writer.MAX_SHARD = 60_000, 2 << 20
+stats_writer.ROTATE, values_writer.MAX_SHARD = 60_000, 300_000
 if len(sys.argv) > 2:
     append_file.bypasses_page_cache = lambda folder: sys.argv[2] == "direct"
     append_file.CHUNK, append_file.DIRECT_FROM = 64 << 10, 16 << 10
-SIZES = [1, 10, 300, 5_000, 20_000, 100_000]
+SIZES = [1, 10, 300, 5_000, 20_000, 100_000, 80_000]  # the last one begins another shard
 with DumpWriter(sys.argv[1]) as w:
     for step in range(1_000_000):
         for i, size in enumerate(SIZES):
@@ -40,7 +40,7 @@ with DumpWriter(sys.argv[1]) as w:
         w.flush()
         print(step, flush=True)
 """
-SIZES = [1, 10, 300, 5_000, 20_000, 100_000]
+SIZES = [1, 10, 300, 5_000, 20_000, 100_000, 80_000]  # the last one begins another shard
 
 
 def check(found: DumpContents, acknowledged: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ from dump_tools import read_all, stats_files, values_files
 
 from tensortap.dump.format.row_checks import Snapshot
 from tensortap.dump.format.run_files import WorkerSummary, read_closing
-from tensortap.dump.write import stats_writer, writer
+from tensortap.dump.write import stats_writer, values_writer, writer
 from tensortap.dump.write.worker_files import ReservedDiskSpace
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.storage import append_file, files
@@ -33,12 +34,16 @@ class Disk:
     def __init__(self) -> None:
         self.room: float = float("inf")
         self.at_once = 1 << 30
+        self.refused: int | None = None  # how many direct writes there are before one that fails
         self.write, self.pwrite = os.write, getattr(os, "pwrite", None)
 
     def __call__(self, fd: int, data: Any) -> int:
         return self._note(self.write(fd, self._part(data)))
 
     def write_at(self, fd: int, data: Any, offset: int) -> int:
+        self.refused = None if self.refused is None else self.refused - 1
+        if self.refused == -1:
+            raise OSError(errno.EIO, "Input/output error")
         return self._note(self.pwrite(fd, self._part(data), offset))
 
     def _part(self, data: Any) -> Any:
@@ -336,6 +341,46 @@ def test_a_step_whose_values_are_refused_later_keeps_its_summaries(
     for row in found.rows:
         if row["value_codec"]:
             assert found.values["x", 0, row["seq"]].tobytes() == arrays[row["visit"]].tobytes()
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("room", "refused"),
+    [*((room, None) for room in range(0, 700_000, 100_000)), *((10**9, count) for count in range(8))],
+)
+def test_a_full_shard_whose_last_values_are_refused_is_completed_without_them(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch, room: int, refused: int | None
+) -> None:
+    """GIVEN shards of which each begins while the one before is written WHEN the disk fills in one of them,
+    or refuses one write THEN the values that fitted are there, rows of the others are only summaries, and all
+    shards are whole."""
+    monkeypatch.setattr(append_file, "bypasses_page_cache", lambda _: True)
+    monkeypatch.setattr(append_file, "CHUNK", 64 << 10)
+    monkeypatch.setattr(append_file, "DIRECT_FROM", 16 << 10)
+    monkeypatch.setattr(values_writer, "MAX_SHARD", 150_000)
+    arrays = [np.random.default_rng(i).standard_normal(2500) for i in range(40)]
+    with DumpWriter(tmp_path) as w:
+        for step in range(6):
+            disk.room = room if step == 2 else float("inf")
+            disk.refused = refused if step == 2 else disk.refused
+            with contextlib.suppress(OSError):
+                w.log_many([Snapshot("x", array, visit=i) for i, array in enumerate(arrays)], step=step)
+    found = read_all(tmp_path)
+    assert (found.bad_values, found.damage, found.tails[0].dropped) == ([], [], 0)
+    kept = [[bool(row["value_codec"]) for row in found.rows if row["step"] == step] for step in range(6)]
+    assert [len(some) for some in kept] == [40] * 6
+    assert [all(kept[step]) for step in (0, 5)] == [True, True]
+    assert not all(kept[2] + kept[3])
+    for row in found.rows:
+        if row["value_codec"]:
+            assert found.values["x", 0, row["seq"]].tobytes() == arrays[row["visit"]].tobytes()
+    for file in values_files(tmp_path):
+        content = file.read_bytes()
+        length = int.from_bytes(content[:8], "little")
+        header = json.loads(content[8 : 8 + length])
+        del header["__metadata__"]
+        ends = [entry["data_offsets"][1] for entry in header.values()]
+        assert max(ends, default=0) == len(content) - 8 - length
 
 
 def test_a_removed_run_is_noticed_with_small_rows_only(

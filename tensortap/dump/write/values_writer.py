@@ -41,7 +41,9 @@ COMPRESS_FROM = 8 << 10  # bytes; what smaller values would save is not worth th
 class ValuesWriter:
     """Appends values to numbered shards. Not thread safe: the caller holds a lock.
 
-    A refused write leaves no trace: the next value is written at its place.
+    A refused write leaves no trace: the next value is written at its place. The last values of a full shard
+    may still be on their way when the next shard begins, unless each commit is forced to the disk (`fsync`)
+    or shards are counted for a limit (`max_shard`).
 
     Attributes:
         number: of the newest shard; one less than `first` where there is none yet.
@@ -52,12 +54,12 @@ class ValuesWriter:
         self._fsync = fsync
         self._max_shard = max_shard
         self.number = first - 1
-        self._fd: int | None = None
-        self._file = AppendFile(worker_dir)
-        self._size = 0  # bytes behind the header
-        self._entries: list[str] = []  # members of the header's JSON object
-        self._ends: list[int] = []  # of their bytes
-        self._header_size = 0
+        self._file = AppendFile(worker_dir)  # has the buffers of all shards
+        self._shard: _Shard | None = None
+        self._full: _Shard | None = None  # the one before, until it is complete
+        self._short: dict[
+            int, int
+        ] = {}  # full shards whose last values were refused: offset after the others
 
     def append(
         self, name: str, data: bytes | memoryview, dtype: str | None, shape: tuple[int, ...], align: int
@@ -74,29 +76,25 @@ class ValuesWriter:
         Raises:
             OSError: the disk refused; `holds` says which values are there, until the next one is taken.
         """
-        fd, is_idle = self._fd, self._file.written == self._file.size
-        if fd is not None and is_idle and not is_same_file(fd, values_path(self._dir, self.number)):
-            self.abandon()  # it was removed, or taken for abandoned
-        place = self._place(name, len(data), dtype, shape, align)
-        if self._is_full(place.entries):
-            self.seal()
-            place = self._place(name, len(data), dtype, shape, align)
-        if self._fd is None:
-            self._open()
-        with self._forgetting_unwritten():
-            if place.start > self._size:
-                self._file.append(bytes(place.start - self._size))
-            self._file.append(data)
-        self._entries += place.entries
-        self._ends += [place.start + len(data)] * len(place.entries)
-        self._header_size += _cost(place.entries)
-        self._size = place.start + len(data)
-        return self.number, HEADER + place.start
+        if self._full is not None and not self._full.file.has_writes:
+            self._complete_full()
+        if self._shard is not None and self._shard.was_replaced:
+            self._complete_full()
+            self._shard.file.close()  # it was removed, or taken for abandoned
+            self._shard = None
+        shard = self._shard or self._open()
+        place = shard.place(name, len(data), dtype, shape, align)
+        if self._is_full(shard, place.entries):
+            self._end_shard()
+            shard = self._open()
+            place = shard.place(name, len(data), dtype, shape, align)
+        return self.number, shard.take(place, data)
 
     def flush(self) -> None:
         """Writes the taken values. Raises OSError."""
-        with self._forgetting_unwritten():
-            self._file.flush()
+        self._complete_full()
+        if self._shard is not None:
+            self._shard.flush()
 
     @property
     def writes_ahead(self) -> bool:
@@ -106,88 +104,168 @@ class ValuesWriter:
     @property
     def end(self) -> tuple[int, int]:
         """Number of the newest shard, and the offset of the next value in it."""
-        return self.number, self._file.size
+        return self.number, 0 if self._shard is None else self._shard.file.size
 
     def holds(self, file: int, end: int) -> bool:
         """Whether the values before an offset of a shard are in the file."""
-        return file < self.number or self._fd is None or end <= self._file.written
+        shards = (shard for shard in (self._full, self._shard) if shard is not None)
+        written = {shard.number: shard.file.written for shard in shards}
+        return end <= written.get(file, self._short.get(file, end))
+
+    def holds_all(self, file: int, end: int) -> bool:
+        """Whether these are, and those of earlier shards."""
+        full = self._full
+        is_ahead = full is not None and full.number < file and full.file.written < full.file.size
+        return not is_ahead and self.holds(file, end)
+
+    def sync(self) -> None:
+        """Forces the values to disk, if configured."""
+        if self._fsync and self._shard is not None:
+            os.fsync(self._shard.fd)
+
+    def seal(self) -> None:
+        """Completes the shard: then any safetensors reader opens it. May be called again after an OSError."""
+        self._complete_full()
+        if self._shard is not None:
+            self._shard.seal(self._fsync)
+            self._shard = None
+
+    def end_segment(self, least: int) -> None:
+        """Seals the shard if it has `least` bytes of values. Raises OSError; may be called again."""
+        if self._shard is not None and self._shard.size >= least:
+            self.seal()
+
+    @property
+    def paths(self) -> list[Path]:
+        """The shards that are being written."""
+        return [shard.path for shard in (self._full, self._shard) if shard is not None]
+
+    def abandon(self) -> None:
+        """Closes the shards without sealing: after a failure, or in a forked child, where they belong to the
+        parent."""
+        for shard in (self._full, self._shard):
+            if shard is not None:
+                shard.file.close()
+        self._full = self._shard = None
+        self._file.end()
+
+    def _is_full(self, shard: _Shard, more: list[str]) -> bool:
+        if not shard.entries:
+            return False
+        too_long = shard.header_size + _cost(more) > HEADER_TEXT
+        return too_long or shard.size >= (self._max_shard or MAX_SHARD) or len(shard.entries) >= MAX_TENSORS
+
+    def _end_shard(self) -> None:
+        """The newest shard is full: the next one begins while the disk is busy with it, if that may be."""
+        if self._fsync or self._max_shard is not None:
+            self.seal()
+        elif self._shard is not None:
+            self._complete_full()
+            self._shard.start_flush()
+            self._full, self._shard = self._shard, None
+
+    def _complete_full(self) -> None:
+        """Completes the shard before the newest one. Raises OSError; may be called again."""
+        if self._full is None:
+            return
+        try:
+            self._full.seal(self._fsync)
+        except OSError:
+            self._short[self._full.number] = HEADER + self._full.size
+            if self._shard is not None:
+                with contextlib.suppress(OSError):  # so that `holds` is true of the values that are fine
+                    self._shard.flush()
+            raise
+        self._full = None
+
+    def _open(self) -> _Shard:
+        path = values_path(self._dir, self.number + 1)
+        fd = create(path)
+        self.number += 1
+        lock_file(fd)
+        with contextlib.suppress(OSError):  # sparse; a reader that looks early finds zeros
+            os.ftruncate(fd, HEADER)
+        if self._fsync:
+            sync_folder(self._dir)
+        file = AppendFile(self._dir, self._file)
+        file.open(fd, path, HEADER)
+        self._shard = _Shard(self.number, path, fd, file)
+        return self._shard
+
+
+class _Shard:
+    """A shard that is being written.
+
+    Attributes:
+        size: bytes after the header.
+        entries: members of the header's JSON object; `header_size` bytes.
+    """
+
+    def __init__(self, number: int, path: Path, fd: int, file: AppendFile) -> None:
+        self.number, self.path, self.fd, self.file = number, path, fd, file
+        self.size = self.header_size = 0
+        self.entries: list[str] = []
+        self._ends: list[int] = []  # of their bytes
+
+    @property
+    def was_replaced(self) -> bool:
+        """Whether nothing waits to be written, and there is another file in its place, or none."""
+        return self.file.written == self.file.size and not is_same_file(self.fd, self.path)
+
+    def place(self, name: str, length: int, dtype: str | None, shape: tuple[int, ...], align: int) -> _Place:
+        """Offset of a value appended to this shard; a gap before it gets an entry, too."""
+        start = self.size + -self.size % align
+        gap = start - self.size
+        entries = [_entry(f"__pad__{self.size}", "U8", (gap,), self.size, start)] if gap else []
+        entry_shape = shape if dtype else (length,)
+        return _Place([*entries, _entry(name, dtype or "U8", entry_shape, start, start + length)], start)
+
+    def take(self, place: _Place, data: bytes | memoryview) -> int:
+        """Takes a value; returns its absolute offset. Raises OSError."""
+        with self._forgetting_unwritten():
+            if place.start > self.size:
+                self.file.append(bytes(place.start - self.size))
+            self.file.append(data)
+        self.entries += place.entries
+        self._ends += [place.start + len(data)] * len(place.entries)
+        self.header_size += _cost(place.entries)
+        self.size = place.start + len(data)
+        return HEADER + place.start
+
+    def start_flush(self) -> None:
+        """Begins to write the taken values; no more are taken. Raises OSError."""
+        with self._forgetting_unwritten():
+            self.file.start_flush()
+
+    def flush(self) -> None:
+        """Writes the taken values. Raises OSError."""
+        with self._forgetting_unwritten():
+            self.file.flush()
+
+    def seal(self, fsync: bool) -> None:
+        """Completes the file and closes it. May be called again after an OSError."""
+        self.flush()
+        truncate(self.fd, HEADER + self.size)  # possible remains of a failed write after the last value
+        header = sealed_header(self.entries)
+        write_all(self.fd, header[8:], 8)
+        if fsync:
+            os.fsync(self.fd)
+        write_all(self.fd, header[:8], 0)
+        if fsync:
+            os.fsync(self.fd)
+        self.file.close()
 
     @contextlib.contextmanager
     def _forgetting_unwritten(self) -> Iterator[None]:
         try:
             yield
         except OSError:
-            count = bisect_right(self._ends, self._file.written - HEADER)
-            del self._entries[count:], self._ends[count:]
-            self._header_size = _cost(self._entries)
-            self._size = self._ends[-1] if self._ends else 0
-            self._file.cut(HEADER + self._size)
+            count = bisect_right(self._ends, self.file.written - HEADER)
+            del self.entries[count:], self._ends[count:]
+            self.header_size = _cost(self.entries)
+            self.size = self._ends[-1] if self._ends else 0
+            self.file.cut(HEADER + self.size)
             raise
-
-    def _place(self, name: str, length: int, dtype: str | None, shape: tuple[int, ...], align: int) -> _Place:
-        """Offset of a value appended to this shard; a gap before it gets an entry, too."""
-        start = self._size + -self._size % align
-        gap = start - self._size
-        entries = [_entry(f"__pad__{self._size}", "U8", (gap,), self._size, start)] if gap else []
-        entry_shape = shape if dtype else (length,)
-        return _Place([*entries, _entry(name, dtype or "U8", entry_shape, start, start + length)], start)
-
-    def sync(self) -> None:
-        """Forces the values to disk, if configured."""
-        if self._fsync and self._fd is not None:
-            os.fsync(self._fd)
-
-    def seal(self) -> None:
-        """Completes the shard: then any safetensors reader opens it. May be called again after an OSError."""
-        if self._fd is None:
-            return
-        self.flush()
-        truncate(self._fd, HEADER + self._size)  # possible remains of a failed write after the last value
-        header = sealed_header(self._entries)
-        write_all(self._fd, header[8:], 8)
-        self.sync()
-        write_all(self._fd, header[:8], 0)
-        self.sync()
-        self._close()
-
-    def end_segment(self, least: int) -> None:
-        """Seals the shard if it has `least` bytes of values. Raises OSError; may be called again."""
-        if self._size >= least:
-            self.seal()
-
-    @property
-    def path(self) -> Path | None:
-        """The shard that is being written, if there is one."""
-        return None if self._fd is None else values_path(self._dir, self.number)
-
-    def abandon(self) -> None:
-        """Closes the shard without sealing it: after a failure, or in a forked child, where it belongs to the
-        parent."""
-        self._close()
-        self._file.end()
-
-    def _close(self) -> None:
-        self._file.close()
-        self._fd = None
-        self._size = self._header_size = 0
-        self._entries, self._ends = [], []
-
-    def _is_full(self, more: list[str]) -> bool:
-        if not self._entries:
-            return False
-        too_long = self._header_size + _cost(more) > HEADER_TEXT
-        return too_long or self._size >= (self._max_shard or MAX_SHARD) or len(self._entries) >= MAX_TENSORS
-
-    def _open(self) -> None:
-        fd = create(values_path(self._dir, self.number + 1))
-        self.number += 1
-        self._fd = fd
-        lock_file(fd)
-        with contextlib.suppress(OSError):  # sparse; a reader that looks early finds zeros
-            os.ftruncate(fd, HEADER)
-        if self._fsync:
-            sync_folder(self._dir)
-        self._file.open(fd, values_path(self._dir, self.number), HEADER)
 
 
 class _Place(NamedTuple):

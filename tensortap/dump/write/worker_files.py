@@ -95,7 +95,7 @@ class WorkerFiles:
         self.seq += len(rows)
         if not self._values.writes_ahead:
             self.settle()
-        while self._waiting and self._values.holds(self._waiting[0].file, self._waiting[0].end):
+        while self._waiting and self._values.holds_all(self._waiting[0].file, self._waiting[0].end):
             self._stats.add(*self._waiting.popleft()[:2])
 
     def settle(self) -> None:
@@ -146,7 +146,7 @@ class WorkerFiles:
     @property
     def open_files(self) -> list[Path | None]:
         """The files that are being written."""
-        return [self._values.path, self._stats.path, self._events.path]
+        return [*self._values.paths, self._stats.path, self._events.path]
 
     def close(self) -> None:
         """Commits, seals the values, ends the statistics. Raises OSError, but leaves no file open, and counts
