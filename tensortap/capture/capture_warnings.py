@@ -196,8 +196,9 @@ class CaptureWarnings:
         self._say(
             "first step",
             f"the first captured step took {first:,.1f} s, because functions are traced and copied, and "
-            f"a plain step {1000 * plain:,.1f} ms. Watched steps are skipped until this is "
-            f"{number_text(100 * share)} % of the time. Raise Tap(budget=…) to capture more.",
+            f"a plain step {1000 * plain:,.1f} ms. Watched steps are skipped for about "
+            f"{first / share:,.0f} s of steps, until capture is {number_text(100 * share)} % of the time. "
+            "Raise Tap(budget=…) to capture more.",
         )
 
     def session_parts(self, imported: Sequence[str], calls: Sequence[str]) -> None:

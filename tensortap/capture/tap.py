@@ -143,7 +143,7 @@ class Tap:
         reserve = DiskReserve(byte_count("disk_reserve", disk_reserve), warnings)
         warn_of_earlier_job(self.run_dir, warnings)
         warn_of_missing_names(warnings)
-        facts = {**environment(), "watch": [repr(each) for each in watches], **run_facts(info)}
+        facts = {**environment(), **tap_arguments.capture_rules(watches, share), **run_facts(info)}
         patience = seconds("close_seconds", close_seconds)
         logdir, run = str(self.run_dir.parent), self.run
 

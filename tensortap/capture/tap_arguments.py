@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from tensortap.core.errors import RemoteError
+from tensortap.core.text import number_text
 from tensortap.dump.write.retention import Retention
 from tensortap.storage.uri import (
     is_address,
@@ -139,6 +140,17 @@ def budget_share(value: Any, on: Any) -> float | None:
             "budget= cannot be combined with on=: a trigger checks every step.", "Remove one of them."
         )
     return share
+
+
+def capture_rules(watches: Sequence[Watch], budget: float | None) -> dict[str, Any]:
+    """The facts of a run that say what is captured of it, for readers."""
+    rules = {"watch": [repr(watch) for watch in watches]}
+    if budget is None:
+        return rules
+    return {
+        **rules,
+        "budget": f"capture takes at most {number_text(100 * budget)} % of the time of all steps",
+    }
 
 
 def summarizes_on_device(value: Any, **needing_values: Any) -> bool:

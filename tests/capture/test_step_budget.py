@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -124,6 +125,10 @@ def test_a_tap_keeps_to_its_budget(
     assert 3 <= len(steps) <= 7
     first, event = Dumped(tmp_path / "r").events("unseen")
     assert first["text"].startswith("The first captured step took")
+    assert "skipped for about 1 s of steps, until capture is 5 % of the time" in first["text"]
+    assert json.loads((tmp_path / "r" / "run.json").read_text())["info"]["budget"] == (
+        "capture takes at most 5 % of the time of all steps"
+    )
     assert "to keep the cost below 5 %" in event["text"]
     assert "Tap(budget=…)" in capsys.readouterr().err
 
