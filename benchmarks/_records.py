@@ -57,11 +57,17 @@ def environment_of(tree: Path | None) -> dict[str, str]:
 
 
 def report(
-    benchmark: str, figures: Sequence[Figure], path: Path | None, before: Mapping[str, float] | None = None
+    benchmark: str,
+    figures: Sequence[Figure],
+    path: Path | None,
+    before: Mapping[str, float] | None = None,
+    *,
+    adds: bool = False,
 ) -> None:
     """Prints limit, peer, before and now; writes a record if there is a path.
 
-    `before`: figures of another checkout by name; those of the last record if None.
+    `before`: figures of another checkout by name; those of the last record if None. `adds`: other figures of
+    the file stay.
     """
     if before is None:
         before = recorded(benchmark)
@@ -78,6 +84,8 @@ def report(
         record = {figure.name: {**figure._asdict()} for figure in figures}
         for entry in record.values():
             del entry["name"]
+        if adds and path.exists():
+            record = json.loads(path.read_text(encoding="utf-8")) | record
         path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

@@ -99,7 +99,7 @@ def without_hook() -> Iterator[None]:
         context.Context.call_function = hooked
 
 
-_DIRECT_BYTES = 64 * MB  # of a step
+DIRECT_BYTES = 64 * MB  # of a step
 UNTOUCHED: list[Any] = []  # TensorFlow's own function, once it is imported
 
 
@@ -154,10 +154,10 @@ def tap_rows(model: str, quick: bool, steps: int, rounds: int) -> list[Row]:
         for mode, tap in taps.items():
             runs[mode] = (lambda tap=tap: tapped(tap)), tap.flush
         if hasattr(os, "O_DIRECT"):
-            runs[DIRECT] = _direct_writer(Path(logdir) / "direct"), lambda: None
+            runs[DIRECT] = direct_writer(Path(logdir) / "direct"), lambda: None
         timings = interleaved(runs, steps, rounds)
         written = {mode: folder_bytes(tap.run_dir) / (steps * (rounds + 1)) for mode, tap in taps.items()}
-        written[DIRECT] = _DIRECT_BYTES
+        written[DIRECT] = DIRECT_BYTES
         for tap in taps.values():
             tap.close()
     return [
@@ -165,10 +165,10 @@ def tap_rows(model: str, quick: bool, steps: int, rounds: int) -> list[Row]:
     ]
 
 
-def _direct_writer(folder: Path) -> Step:
+def direct_writer(folder: Path) -> Step:
     """Writes 64 MB into a new file, from an aligned buffer past the page cache: what the disk takes."""
     rng = np.random.default_rng(0)
-    tensors = [rng.integers(0, 255, TENSOR, np.uint8) for _ in range(_DIRECT_BYTES // TENSOR)]
+    tensors = [rng.integers(0, 255, TENSOR, np.uint8) for _ in range(DIRECT_BYTES // TENSOR)]
     folder.mkdir()
 
     def write() -> None:

@@ -231,7 +231,9 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="smaller models, fewer steps")
     parser.add_argument("--model", choices=("cnn", "transformer"), action="append", help="only this one")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write a record to this file")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="also write a record to this file; other models stay"
+    )
     add_before(parser)
     parser.add_argument("--part", help=argparse.SUPPRESS)
     parser.add_argument("--rounds", type=int, help=argparse.SUPPRESS)
@@ -251,7 +253,7 @@ def main() -> None:
     reached = [line for model, (rows, figures) in found.items() for line in goals(model, rows, figures)]
     print_table("Goals, by CPU time", ["", "goal", "result", "reached"], reached)
     records = [figure for model, measured in found.items() for figure in figures_of(model, *measured)]
-    report("capture", records, options.json, before or None)
+    report("capture", records, options.json, before or None, adds=bool(options.model))
 
 
 if __name__ == "__main__":
