@@ -5,8 +5,8 @@
 Of a program with a mistake the first finding of high severity counts, as `tensortap rules RUN`, one command,
 prints it: *led* if its source line holds the mistake, *named* if it names the cause and another line,
 *misled* if it names another cause, *missed* if there is none. Healthy are the same programs without the
-mistake, and those of `tests/support/programs`, after Keras' and TensorFlow's examples: a finding of high
-severity there is a false alarm.
+mistake, sound ones that look unusual, and those of `tests/support/programs`, after Keras' and TensorFlow's
+examples: a finding of high severity there is a false alarm.
 """
 
 from __future__ import annotations
@@ -16,20 +16,23 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests/support"))
 
 import _bugs
+import _bugs_numbers  # noqa: F401  (adds to BUGS)
 import _bugs_reinforcement  # noqa: F401  (adds to BUGS)
 import _bugs_settings  # noqa: F401  (adds to BUGS)
+import _unusual
 import keras
 from _table import print_table
 from programs import keras_programs, loop_programs
-from programs.capturing import Capture, Program
+from programs.capturing import Capture
 
 from tensortap import Tap, Watch, every
 from tensortap.analysis.rules.finding import Finding
@@ -83,7 +86,10 @@ def main() -> None:
         only = arguments.only
         _run_bugs(folder, [bug for bug in _bugs.BUGS if not only or bug.name in only])
         public = [*keras_programs.PROGRAMS, *loop_programs.PROGRAMS]
-        _run_public(folder, [each for each in public if not only or each.__name__ in only])
+        chosen = [each for each in public if not only or each.__name__ in only]
+        _run_healthy("after public examples", folder, chosen, Capture)
+        unusual = [each for each in _unusual.PROGRAMS if not only or each.__name__ in only]
+        _run_healthy("that look unusual", folder, unusual, lambda tap: tap)
 
 
 def _run_bugs(folder: Path, bugs: list[_bugs.Bug]) -> None:
@@ -101,19 +107,21 @@ def _run_bugs(folder: Path, bugs: list[_bugs.Bug]) -> None:
     print(f"{len(bugs)} without: {alarms} with a finding of high severity")
 
 
-def _run_public(folder: Path, programs: Sequence[Program]) -> None:
+def _run_healthy(
+    title: str, folder: Path, programs: Sequence[Callable[[Any], object]], using: Callable[[Tap], object]
+) -> None:
     rows, alarms = [], 0
     for program in programs:
         keras.backend.clear_session()
         keras.utils.set_random_seed(1)
-        path = folder / f"public-{program.__name__}"
+        path = folder / f"healthy-{program.__name__}"
         with Tap(path, watch=Watch(steps=every(1), keep="value")) as tap:
-            program(Capture(tap))
+            program(using(tap))
         found = high_findings(path)
         alarms += bool(found)
         rows.append([program.__name__, first_text(found) or "-"])
         print("  ".join(rows[-1]), flush=True)
-    print_table("Programs after public examples", ["program", "finding of high severity"], rows)
+    print_table(f"Programs {title}", ["program", "finding of high severity"], rows)
     print(f"{len(rows)} programs: {alarms} with a finding of high severity")
 
 

@@ -40,6 +40,30 @@ def test_a_function_that_is_traced_again_gives_each_finding_once(tmp_path: Path)
     assert (dead.first_step, dead.last_step, dead.steps, dead.of) == (0, 19, 20, 20)
 
 
+def test_a_smaller_batch_at_the_end_makes_no_relu_dead(tmp_path: Path) -> None:
+    """GIVEN a last batch of one sample, for which no unit is active."""
+    from tensortap.capture import Tap, Watch
+
+    weight = tf.Variable(tf.ones([3, 3]), name="weight")
+
+    @tf.function
+    def train(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.nn.relu(tf.matmul(x, weight)))
+        weight.assign_sub(0.001 * tape.gradient(loss, weight))
+        return loss
+
+    with Tap(tmp_path / "r", Watch(steps=1)) as tap:
+        for step, batch in enumerate([tf.ones([4, 3])] * 9 + [-tf.ones([1, 3])]):
+            with tap.step(step):
+                train(batch)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    found = [each for each in check_rules(log.runs[0]).findings if "Dead" in each.rule]
+    assert {each.rule for each in found} == {"DeadRelu", "DeadGradient"}
+    assert {(each.severity, each.steps, each.of) for each in found} == {("low", 1, 10)}
+
+
 def test_functions_of_one_name_keep_their_findings(tmp_path: Path) -> None:
     from tensortap.capture import Tap, Watch
 

@@ -142,3 +142,36 @@ def test_variables_are_recorded_with_what_they_are_for(tmp_path: Path) -> None:
     assert all("moving" in path for path in by_kind["moving"])
     assert all("seed" in path for path in by_kind["seed"])
     assert [path.rpartition("/")[2] for path in by_kind["iteration"]] == ["iteration"]
+
+
+def test_functions_of_one_name_have_their_own_loss(tmp_path: Path) -> None:
+    """GIVEN a notebook that runs two versions of a cell WHEN the first has all noted nodes of the second, and
+    more THEN the roles of the second are its own."""
+    for number, negated in enumerate((True, False)):
+        model, optimizer = (
+            keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]),
+            keras.optimizers.SGD(),
+        )
+        optimizer.build(model.trainable_variables)
+
+        @tf.function
+        def train_step(x: Any, model: Any, optimizer: Any, *, negated: bool) -> Any:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(model(x)))
+                loss = loss if negated else -loss
+            gradients = tape.gradient(loss, model.trainable_variables)
+            gradients = [-gradient if negated else gradient for gradient in gradients]
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+            return loss
+
+        with Tap(tmp_path / str(number), ALL) as tap, tap.step(0):
+            train_step(tf.ones([3, 2]), model, optimizer, negated=negated)
+        keras.backend.clear_session()
+    last = Dumped(tmp_path / "1")
+    losses = [
+        node.name
+        for graph in last.graphs()
+        for node in graph.nodes
+        if node.attributes.get("tensortap.kind") == "loss"
+    ]
+    assert losses == ["Neg"]

@@ -14,6 +14,7 @@ from ..model_graph.roles import Roles, TensorRole
 from ..run_view.run_view import RunView
 from .builtin.losses import explodes
 from .finding import SEVERITIES, Finding, Hit, Severity
+from .rule import MOSTLY
 
 _ORIGINS = "ExplodingTensor"  # everything downstream is affected
 _OF_TRAINING = (
@@ -160,7 +161,7 @@ class Deduplicator:
         kept = [
             hit for hit, key in zip(found, keys, strict=True) if teller.get(key, hit.tensor) == hit.tensor
         ]
-        return _without_validation(view, _once_per_function(view, kept))
+        return _without_validation(view, _once_per_function(view, kept, lasting=rule in _LASTING))
 
     def _explained(self, view: RunView, hit: Hit) -> bool:
         """Whether a rule that is the reason for this reported the same variable, of this graph or another."""
@@ -169,10 +170,18 @@ class Deduplicator:
         return any(_ends_alike(tensor.layer, layer) for layer in set[str]().union(*layers))
 
 
-def _once_per_function(view: RunView, hits: Sequence[Hit]) -> list[Hit]:
+# Rules about what lasts: in a trace for the smaller batch at the end of an epoch, it may be chance.
+_LASTING = ("DeadGradient", "DeadRelu", "SaturatedActivation", "VanishingGradient", "AllZero")
+
+
+def _once_per_function(view: RunView, hits: Sequence[Hit], *, lasting: bool) -> list[Hit]:
     """Joins hits on one tensor in several traces of a function. A function is traced again for inputs of
     other shapes, and each step runs one of its traces: the hit with the most steps then counts the steps of
-    all traces."""
+    all traces.
+
+    Args:
+        lasting: give low severity to what fills some traces, but not most steps of all.
+    """
     codes = view.cached("codes by function", lambda: _codes_by_function(view))
     groups: dict[_FunctionTensor, list[Hit]] = {}
     for hit in hits:
@@ -188,7 +197,10 @@ def _once_per_function(view: RunView, hits: Sequence[Hit]) -> list[Hit]:
                 repeated.add(hit.tensor)
         captured = set[int]().union(*steps.values())
         if len(captured) == sum(map(len, steps.values())):
-            joined[group[0].tensor] = _joined(group, len(captured))
+            joined[group[0].tensor] = hit = _joined(group, len(captured))
+            fills = all(each.steps == each.of for each in group)
+            if lasting and fills and not hit.looked_at and hit.steps < MOSTLY * hit.of:
+                joined[hit.tensor] = replace(hit, severity="low")
     return [joined.get(hit.tensor, hit) for hit in hits if hit.tensor not in repeated]
 
 

@@ -68,15 +68,16 @@ class Traces:
         return trace
 
     def of_function(self, function: str, nodes: Iterable[str]) -> Trace:
-        """The notes on the graph that a function was made of, by its name and nodes; the latest that fit."""
+        """The notes on the graph that a function was made of, by its name and nodes: those with most nodes
+        that the function has, less those that it lacks; the latest of equals."""
         name = short_function_name(function)
         wanted = set(nodes)
         best, best_fit = Trace(name), 0
         for _, trace in reversed(self._traces.values()):
             nodes = trace.nodes
-            fit = len(nodes & wanted)
+            fit = len(nodes & wanted) - len(nodes - wanted)
             named = trace.graph in function and name in (trace.graph, short_function_name(trace.graph))
-            if named and fit > best_fit and 2 * fit > len(nodes):
+            if named and fit > best_fit:
                 best, best_fit = trace, fit
         return best
 

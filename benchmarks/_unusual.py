@@ -1,0 +1,217 @@
+"""Sound programs that look unusual: what elsewhere is a mistake is meant here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from _bugs import BATCH, STEPS, fitting, from_logits, layers, mlp, pictures, table
+from _bugs_numbers import classifier, cross_entropy, train
+
+from tensortap import Tap
+
+PROGRAMS: list[Callable[[Tap], None]] = []
+
+
+def unusual(program: Callable[[Tap], None]) -> Callable[[Tap], None]:
+    PROGRAMS.append(program)
+    return program
+
+
+def built(layer: Any, *shape: int | None) -> Any:
+    layer.build(shape)
+    return layer
+
+
+@unusual
+def half_precision(tap: Tap) -> None:
+    """Weights in float16, and no loss scale: the gradients are large enough."""
+    model = mlp(layers.Dense(32, activation="relu", dtype="float16"), head=layers.Dense(3, dtype="float16"))
+    optimizer = keras.optimizers.Adam(1e-3, epsilon=1e-4)
+    variables = model.trainable_variables
+    train(tap, table(), variables, lambda x, y: cross_entropy(y, tf.cast(model(x), tf.float32)), optimizer)
+
+
+@unusual
+def small_loss(tap: Tap) -> None:
+    """Adam does not depend on the scale of the loss."""
+    model = classifier()
+    train(tap, table(), model.trainable_variables, lambda x, y: 1e-6 * cross_entropy(y, model(x)))
+
+
+@unusual
+def uncertainty_weights(tap: Tap) -> None:
+    """Two tasks with learnt weights (Kendall et al. 2018), one of which is a multiple of an input."""
+    x, _ = table()
+    model = mlp(layers.Dense(32, activation="relu"), head=layers.Dense(2))
+    logarithms = tf.Variable([0.0, 0.0], name="log_variance")
+
+    def loss_of(x: Any, one: Any, other: Any) -> Any:
+        errors = tf.reduce_mean(tf.square(model(x) - tf.concat([one, other], 1)), 0)
+        return tf.reduce_sum(tf.exp(-logarithms) * errors + logarithms)
+
+    targets = 2 * x[:, 3:4], x[:, 1:2] - 0.5 * x[:, 2:3]
+    train(tap, (x, *targets), model.trainable_variables, loss_of)
+
+
+@unusual
+def conditional_decoder(tap: Tap) -> None:
+    """The class is an input of one branch, and the target of another."""
+    x, y = table()
+    features, classes = keras.Input((8,)), keras.Input((3,))
+    code = layers.Dense(4)(layers.Concatenate()([features, classes]))
+    decoded = layers.Dense(8, name="decoded")(layers.Dense(32, activation="relu")(code))
+    guess = layers.Dense(3, name="guess")(layers.Dense(16, activation="relu")(features))
+    model = keras.Model([features, classes], {"decoded": decoded, "guess": guess})
+    model.compile(keras.optimizers.Adam(1e-2), {"decoded": "mse", "guess": from_logits()})
+    model.fit([x, np.eye(3, dtype=np.float32)[y]], {"decoded": x, "guess": y}, **fitting(tap))
+
+
+@unusual
+def bag_of_instances(tap: Tap) -> None:
+    """Attention over the batch, which is one bag (Ilse et al. 2018)."""
+    x, y = table()
+    order = np.argsort(y, kind="stable")
+    embed, score, head = (
+        built(layers.Dense(16, activation="tanh"), None, 8),
+        built(layers.Dense(1), None, 16),
+        built(layers.Dense(3), None, 16),
+    )
+
+    def loss_of(x: Any, y: Any) -> Any:
+        embedded = embed(x)
+        weights = tf.nn.softmax(score(embedded), axis=0)
+        return cross_entropy(y[:1], head(tf.reduce_sum(weights * embedded, 0, keepdims=True)))
+
+    variables = [variable for layer in (embed, score, head) for variable in layer.trainable_variables]
+    train(tap, (x[order], y[order]), variables, loss_of)
+
+
+@unusual
+def two_views(tap: Tap) -> None:
+    """A contrastive loss: softmax over the batch, in both directions."""
+    x, _ = table()
+    other = x + 0.1 * np.random.default_rng(3).standard_normal(x.shape).astype(np.float32)
+    model = mlp(layers.Dense(32, activation="relu"), head=layers.Dense(8))
+
+    def loss_of(one: Any, other: Any) -> Any:
+        first, second = (tf.math.l2_normalize(model(each), 1) for each in (one, other))
+        alike = tf.matmul(first, second, transpose_b=True) / 0.1
+        rows, columns = (tf.linalg.diag_part(tf.nn.log_softmax(alike, axis)) for axis in (1, 0))
+        return -tf.reduce_mean(rows + columns)
+
+    train(tap, (x, other), model.trainable_variables, loss_of)
+
+
+@unusual
+def balanced_prototypes(tap: Tap) -> None:
+    """SwAV: targets without gradient, normalized over the batch and over the prototypes."""
+    x, _ = table()
+    model, prototypes = (
+        mlp(layers.Dense(32, activation="relu"), head=layers.Dense(8)),
+        built(layers.Dense(6, use_bias=False), None, 8),
+    )
+
+    def balanced(scores: Any) -> Any:
+        codes = tf.exp(tf.stop_gradient(scores) / 0.5)
+        for _ in range(3):
+            codes /= tf.reduce_sum(codes, 0, keepdims=True)
+            codes /= tf.reduce_sum(codes, 1, keepdims=True)
+        return codes
+
+    def loss_of(one: Any, other: Any) -> Any:
+        first, second = (prototypes(tf.math.l2_normalize(model(each), 1)) for each in (one, other))
+        return -tf.reduce_mean(tf.reduce_sum(balanced(first) * tf.nn.log_softmax(second / 0.1), 1))
+
+    variables = [*model.trainable_variables, *prototypes.trainable_variables]
+    train(tap, (x, x + 0.1), variables, loss_of, keras.optimizers.Adam(1e-3))
+
+
+@unusual
+def mixture_density(tap: Tap) -> None:
+    random = np.random.default_rng(0)
+    x = random.uniform(-1, 1, (STEPS * BATCH, 1)).astype(np.float32)
+    y = np.where(random.random(x.shape) < 0.5, 1, -1) * x + 0.1 * random.standard_normal(x.shape)
+    model = mlp(layers.Dense(32, activation="tanh"), head=layers.Dense(9), features=1)
+
+    def loss_of(x: Any, y: Any) -> Any:
+        weights, means, raw = tf.split(model(x), 3, 1)
+        deviations = tf.nn.softplus(raw) + 1e-3
+        likely = tf.nn.log_softmax(weights) - 0.5 * ((y - means) / deviations) ** 2 - tf.math.log(deviations)
+        return -tf.reduce_mean(tf.reduce_logsumexp(likely, 1))
+
+    train(tap, (x, y.astype(np.float32)), model.trainable_variables, loss_of)
+
+
+@unusual
+def low_rank_adapters(tap: Tap) -> None:
+    """A frozen model, and a product of two small kernels, of which one begins at 0 (Hu et al. 2021)."""
+    x, y = table()
+    base = classifier()
+    base.compile(keras.optimizers.Adam(1e-2), from_logits())
+    base.fit(x, y % 2, verbose=0)
+    base.trainable = False
+    down = built(layers.Dense(4, use_bias=False, name="down"), None, 8)
+    up = built(layers.Dense(3, use_bias=False, kernel_initializer="zeros", name="up"), None, 4)
+    variables = [*down.trainable_variables, *up.trainable_variables]
+    train(tap, (x, y), variables, lambda x, y: cross_entropy(y, base(x) + up(down(x))))
+
+
+@unusual
+def masked_pixels(tap: Tap) -> None:
+    """A masked autoencoder, which drops 75 % of the pixels (He et al. 2022)."""
+    x = pictures()[0].reshape(-1, 64)
+    model = mlp(layers.Dropout(0.75), layers.Dense(64, activation="relu"), head=layers.Dense(64), features=64)
+    model.compile(keras.optimizers.Adam(1e-2), "mse")
+    model.fit(x, x, **fitting(tap))
+
+
+@unusual
+def sparse_regression(tap: Tap) -> None:
+    """Weights that each step moves towards 0, mostly to exactly 0."""
+    x, _ = table()
+    y = x[:, :1] - 2 * x[:, 4:5] + 0.1 * np.random.default_rng(1).standard_normal((len(x), 1))
+    model, optimizer = mlp(head=layers.Dense(1)), keras.optimizers.SGD(0.01)
+    kernel = model.trainable_variables[0]
+
+    @tap.function
+    def train_step(x: Any, y: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(x) - y))
+        variables = model.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        kernel.assign(tf.sign(kernel) * tf.nn.relu(tf.abs(kernel) - 2e-3))
+        return loss
+
+    for number in range(STEPS):
+        part = slice(number * BATCH, (number + 1) * BATCH)
+        train_step(tf.constant(x[part]), tf.constant(y[part].astype(np.float32)))
+
+
+@unusual
+def initial_state(tap: Tap) -> None:
+    """A recurrent network that gets its first state, zeros, as an input."""
+    x = np.random.default_rng(0).standard_normal((STEPS * BATCH, 6, 4)).astype(np.float32)
+    y = (x[:, :, 0].sum(1) > 0).astype(np.int32)
+    series, state = keras.Input((6, 4)), keras.Input((16,))
+    hidden = layers.GRU(16)(series, initial_state=state)
+    model = keras.Model([series, state], layers.Dense(2)(hidden))
+    model.compile(keras.optimizers.Adam(1e-2), from_logits())
+    model.fit([x, np.zeros((len(x), 16), np.float32)], y, **fitting(tap))
+
+
+@unusual
+def finished_hinge_loss(tap: Tap) -> None:
+    """A support vector machine whose margin all samples have, in the end."""
+    x, y = table(classes=2)
+    signs = (2 * y - 1).astype(np.float32)
+    x = x + 3 * signs[:, None] * np.eye(1, 8, dtype=np.float32)
+    model = mlp(head=layers.Dense(1))
+
+    def loss_of(x: Any, signs: Any) -> Any:
+        return tf.reduce_mean(tf.nn.relu(1 - signs * model(x)[:, 0]))
+
+    train(tap, (x, signs), model.trainable_variables, loss_of, keras.optimizers.SGD(0.1))
