@@ -98,7 +98,7 @@ def labels_from_one(tap: Tap, broken: bool) -> None:
     model = classifier()
 
     def loss_of(x: Any, y: Any) -> Any:
-        wanted = tf.one_hot(y, 3)
+        wanted = tf.one_hot(y, 3)  # bug
         return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(wanted, model(x)))
 
     train(tap, (x, y), model.trainable_variables, loss_of)

@@ -198,7 +198,8 @@ def _counted_from_one(view: RunView, roles: Roles) -> Iterator[Hit]:
             steps = np.unique(rows.step[rows["max"] == classes])
             evidence = Evidence(int(steps[0]), "largest label", high, classes - 1)
             hit = Hit.at(steps, len(rows.steps), tensor, text, evidence)
-            yield replace(hit, help="Subtract 1 from the labels, or encode one more class.")
+            advice = "Subtract 1 from the labels, or encode one more class."
+            yield replace(hit, help=advice, source_node=roles.graph.names[row])
 
 
 def _binary_targets(roles: Roles) -> Iterator[Slot]:
