@@ -68,8 +68,8 @@ class Traces:
         return trace
 
     def of_function(self, function: str, nodes: Iterable[str]) -> Trace:
-        """The notes on the graph that a function was made of, by its name and nodes: those with most nodes
-        that the function has, less those that it lacks; the latest of equals."""
+        """The notes on the graph that a function was made of, by its name and nodes: they have the largest
+        number of nodes of the function, less the nodes that it lacks. The latest of equals."""
         name = short_function_name(function)
         wanted = set(nodes)
         best, best_fit = Trace(name), 0
