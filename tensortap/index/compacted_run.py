@@ -38,6 +38,7 @@ from tensortap.compact.rollups import (
     list_kinds,
     with_dictionaries,
 )
+from tensortap.core.deadline import check_time_limit
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, DeniedError, FormatVersionError
 from tensortap.dump.format.record_batches import check_statistics
@@ -273,8 +274,11 @@ class CompactedRun:
             return None
         if sum(map(catalog.tensors.snapshots.of, tensors.tolist())) * _FEW > catalog.rows:
             return None
-        # One caller at a time: each has the files of many parts in memory.
+        # One caller at a time: each has the files of many parts in memory. By its turn, all may be read.
         with suppress(DamagedError), self._few, ThreadPoolExecutor(_READERS) as pool:
+            check_time_limit()
+            if not self.unread():
+                return None
             found = list(pool.map(lambda rows: rows.decode(tensors), self.rows))
             return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
         return None
