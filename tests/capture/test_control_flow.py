@@ -309,7 +309,17 @@ def _result_of_call(x: Any, count: Any) -> Any:
     return y
 
 
-UNUSED = [_one_loop, _loop_in_loop, _first_value, _two_loops, _result_of_call]
+def _first_list(x: Any, count: Any) -> Any:
+    shape = tf.reshape(count, [1])  # not that of the rows
+    y, unused = x, tf.raw_ops.TensorListFromTensor(tensor=tf.fill([3, 2], x), element_shape=shape)
+    for _ in tf.range(count):
+        y = tf.sin(y, name="sine")
+        unused = tf.raw_ops.TensorListSetItem(input_handle=unused, index=0, item=tf.fill([2], y))
+    tf.sqrt(tf.cast(tf.raw_ops.TensorListLength(input_handle=unused), tf.float32), name="after")
+    return y
+
+
+UNUSED = [_one_loop, _loop_in_loop, _first_value, _first_list, _two_loops, _result_of_call]
 
 
 @pytest.mark.parametrize("visits", [4, None])

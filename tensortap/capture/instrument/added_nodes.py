@@ -76,16 +76,23 @@ def leave_unchanged(body: internals.FunctionDef, variables: Iterable[int]) -> No
 
 
 def begin_with_zero(definition: internals.FunctionDef, loop: internals.NodeDef, variable: int) -> None:
-    """Makes a variable of a loop begin with zero, so that its own first value need not be computed."""
+    """Makes a variable of a loop begin with zero or an empty list, so that its own first value need not be
+    computed."""
     dtype = tf.as_dtype(loop.attr["T"].list.type[variable])
-    if dtype in (tf.variant, tf.resource):  # there is no zero
+    if dtype == tf.resource:  # there is no zero
         return
     name = f"{MARK}/{loop.name}/begin_{variable}"
-    zero = definition.node_def.add(name=name, op="Const")
-    zero.attr["dtype"].type = dtype.as_datatype_enum
-    zero.attr["value"].tensor.dtype = dtype.as_datatype_enum
-    zero.attr["value"].tensor.tensor_shape.SetInParent()
-    loop.input[variable] = f"{zero.name}:output:0"
+    if dtype == tf.variant:
+        add_node(definition, f"{name}/any", "Const", dtype=tf.int32, value=-1)
+        types = {"element_dtype": tf.float32, "shape_type": tf.int32}
+        add_node(definition, name, "EmptyTensorList", *[f"{name}/any:output:0"] * 2, **types)
+        loop.input[variable] = f"{name}:handle:0"
+    else:
+        zero = definition.node_def.add(name=name, op="Const")
+        zero.attr["dtype"].type = dtype.as_datatype_enum
+        zero.attr["value"].tensor.dtype = dtype.as_datatype_enum
+        zero.attr["value"].tensor.tensor_shape.SetInParent()
+        loop.input[variable] = f"{zero.name}:output:0"
     if loop.attr["output_shapes"].list.shape:
         loop.attr["output_shapes"].list.shape[variable].CopyFrom(tf.TensorShape(None).as_proto())
 
