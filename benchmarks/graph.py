@@ -22,19 +22,19 @@ Measured on two idle cores without a GPU, limit 70 s. The server's analysis of t
 priority while the layers loaded:
 
     nodes                             5,000   200,000
-    layers s                           0.60      1.50
-    step ms                              32        46
-    wall s                             0.24      0.47
-    usable s, tensortap                0.54      1.29
+    layers s                           0.44      1.33
+    step ms                              31        47
+    wall s                             0.23      0.47
+    usable s, tensortap                0.40      1.03
     usable s, TensorBoard 2.21         2.03     10.14
     usable s, Model Explorer 0.1.34    2.29     18.47
     usable s, Netron 9.3.3                -         -
     moving ms, tensortap                 17        17
     moving ms, TensorBoard               17        17
     moving ms, Model Explorer            67        67
-    open all s                         0.09      0.72
-    search ms                            25        79
-    MB, tensortap                       256       636
+    open all s                         0.10      0.75
+    search ms                            25        72
+    MB, tensortap                       250       638
     MB, TensorBoard                     331       777
     MB, Model Explorer                  304     1,493
 """

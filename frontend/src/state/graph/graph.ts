@@ -1,4 +1,5 @@
 import { computed, effect } from '@preact/signals';
+import { computeLayers } from '../../layout/client';
 import { Lru } from '../../lib/lru';
 import { LatestRequest } from '../../lib/scheduling';
 import { lossLine } from '../../model/charts/loss_line';
@@ -48,13 +49,18 @@ export const overlay = resource(
 const AHEAD_TENSORS = 600_000;
 const MOST_AHEAD = 8;
 
-/** Prefetches the steps around the current one; moving on cancels that. */
+/**
+ * Prefetches the steps around the current one; moving on cancels that. Not while the layers of a graph are being found: decoding would
+ * take the processor from their worker.
+ */
 export function prefetchNeighbours(): () => void {
   const latest = new LatestRequest();
   return effect(() => {
-    const shown = overlay.data.value;
-    if (shown === null || shown.step !== step.value) return;
-    void prefetchAround(stepsAhead(shown), overlayRequest, overlays, loadOverlay, latest.start());
+    const [shown, data] = [overlay.data.value, graph.data.value];
+    if (shown === null || data === null || shown.step !== step.value) return;
+    const abort = latest.start();
+    const prefetch = () => void prefetchAround(stepsAhead(shown), overlayRequest, overlays, loadOverlay, abort);
+    computeLayers(data).then(prefetch, prefetch);
   });
 }
 
