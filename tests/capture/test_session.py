@@ -187,6 +187,22 @@ def test_a_branch_outside_of_loops(tmp_path: Path, recwarn: pytest.WarningsRecor
     assert (dumped.value("cond/twice:0"), dumped.value("end:0")) == (6.0, -6.0)
 
 
+def test_what_the_gradient_of_a_branch_reads_is_captured_if_the_branch_runs(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 2], name="x")
+        y = x * 2.0
+        either = tf1.cond(tf.reduce_sum(x) > 0.0, lambda: tf.reduce_mean(y, 0), lambda: y[0], name="cond")
+        (gradient,) = tf.gradients(tf.reduce_sum(either), x)
+
+    with Tap(tmp_path / "r", ALL) as tap, tf1.Session(graph=graph) as raw:
+        session = tap.session(raw)
+        assert session.run(gradient, {x: np.ones([4, 2])}).tolist() == [[0.5, 0.5]] * 4
+        assert session.run(gradient, {x: -np.ones([2, 2])}).tolist() == [[2.0, 2.0], [0.0, 0.0]]
+
+    shapes = [row for row in Dumped(tmp_path / "r").rows if row.node.endswith("cond/Mean_grad/Shape")]
+    assert [(row.step, row.value.tolist()) for row in shapes] == [(0, [4, 2])]
+
+
 def test_fetches_and_feeds_of_all_kinds(tmp_path: Path) -> None:
     with tf.Graph().as_default() as graph:
         sparse = tf1.sparse_placeholder(tf.float32, name="sparse")

@@ -66,6 +66,7 @@ def plan_run(graph: Any, fetches: Iterable[Any], fed: Collection[Any]) -> Sessio
     ]
     gradients = dict(_gradients(operations))
     unseen = _of_unknown_extent(operations)
+    branched = _behind_branches(operations)
     fetched, tapped, given = {}, {}, {}
     for operation in operations:
         for tensor in operation.outputs:
@@ -76,6 +77,8 @@ def plan_run(graph: Any, fetches: Iterable[Any], fed: Collection[Any]) -> Sessio
                 given[tensor.ref()] = candidate
             elif operation not in running or operation.name in unseen or operation.type in _NEVER_TAPPED:
                 continue
+            elif operation.name in branched and graph.is_fetchable(operation):
+                tapped[tensor.ref()] = candidate
             elif graph.is_fetchable(operation):
                 fetched[tensor.ref()] = candidate
             elif internals.control_flow_of(operation) is not None:
@@ -116,6 +119,22 @@ def _of_unknown_extent(operations: Sequence[Any]) -> set[str]:
             ):
                 unknown.add(operation.name)
     return unknown
+
+
+def _behind_branches(operations: Sequence[Any]) -> set[str]:
+    """Ops outside a branch that run only if it does, as in its gradient: they read from it before a merge."""
+    found: set[str] = set()
+    for operation in operations:
+        if operation.type in _JOINS or internals.control_flow_of(operation) is not None:
+            continue
+        sources = {*(tensor.op for tensor in operation.inputs), *operation.control_inputs}
+        if any(source.name in found or _is_branched(source) for source in sources):
+            found.add(operation.name)
+    return found
+
+
+def _is_branched(operation: Any) -> bool:
+    return operation.type in _SWITCHES or internals.control_flow_of(operation) is not None
 
 
 def _is_known_flow(operation: Any) -> bool:

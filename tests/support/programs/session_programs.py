@@ -83,4 +83,26 @@ def session_word2vec(capture: Capture) -> Results:
         return _trained(capture, [train, loss], [{}] * 6)
 
 
-PROGRAMS: list[Program] = [session_mlp, session_loop, session_word2vec]
+def session_batch_norm(capture: Capture) -> Results:
+    """Batch normalization whose branch for training is chosen by a placeholder, with gradients through it."""
+    with tf.Graph().as_default():
+        v1.disable_control_flow_v2()
+        try:
+            v1.set_random_seed(3)
+            x, training = v1.placeholder(tf.float32, [None, 6]), v1.placeholder(tf.bool, [])
+            weight = v1.get_variable("weight", [6, 4])
+            moving = v1.get_variable("moving", [4], trainable=False, initializer=v1.zeros_initializer())
+            hidden = x @ weight
+            mean = v1.cond(training, lambda: tf.reduce_mean(hidden, 0), lambda: tf.identity(moving))
+            update = v1.assign(moving, 0.9 * moving + 0.1 * mean)
+            loss = tf.reduce_mean(tf.square(tf.nn.relu(hidden - mean)))
+            with v1.control_dependencies([update]):
+                train = v1.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True).minimize(loss)
+            data = enumerate(batches(floats(ROWS, 6)))
+            feeds = [{x: batch, training: number % 2 == 0} for number, (batch,) in data]
+            return _trained(capture, [train, loss], feeds)
+        finally:
+            v1.enable_control_flow_v2()
+
+
+PROGRAMS: list[Program] = [session_mlp, session_loop, session_word2vec, session_batch_norm]
