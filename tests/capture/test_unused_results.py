@@ -169,3 +169,29 @@ def test_unused_python_functions_are_not_called(tmp_path: Path) -> None:
         tf.function(program)(tf.constant([0.5, 0.75]))
     assert not calls
     assert "sine" in {row.node for row in Dumped(tmp_path / "r").rows}
+
+
+@pytest.mark.filterwarnings("error:.*could not run:tensortap.capture.errors.TapWarning")
+def test_a_function_that_draws_runs_nothing_only_for_taps(tmp_path: Path) -> None:
+    """GIVEN an unused reshape that would fail after the draw."""
+
+    def make() -> Any:
+        @tf.function
+        def program(x: Any) -> Any:
+            y = x + tf.random.normal([2], seed=1, name="noise")
+            tf.reshape(y, tf.cast(x[:1] * 0.0 + 7.0, tf.int32), name="fails")
+            tf.exp(y, name="unused")
+            return tf.sin(y, name="sine")
+
+        return program
+
+    x, plain = tf.constant([0.5, 0.75]), make()
+    expected = [plain(x).numpy().tolist() for _ in range(6)]
+    tapped, found = make(), []
+    with Tap(tmp_path / "r", Watch(steps=3, keep="value")) as tap:
+        for step in range(6):
+            with tap.step(step):
+                found.append(tapped(x).numpy().tolist())
+    assert found == expected
+    names = {row.node for row in Dumped(tmp_path / "r").rows}
+    assert "sine" in names and not names & {"fails", "unused"}

@@ -192,7 +192,8 @@ class _Rewriter:
             for node in function.definition.node_def
             for callee in callees(node)
         )
-        self._livenesses = Livenesses(self._functions)
+        # A failed call cannot be undone where nodes have drawn from their streams.
+        self._livenesses = Livenesses(self._functions, runs_unused=not switched)
         self._summing = SummingCalls(self._functions)
         self._leads_to_chosen = cache(self._find_chosen)
 

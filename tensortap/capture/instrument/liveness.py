@@ -165,10 +165,11 @@ class Livenesses:
 
     Args:
         functions: all of them by name.
+        runs_unused: whether taps may run nodes that nothing needs.
     """
 
-    def __init__(self, functions: Mapping[str, TracedFunction]) -> None:
-        self.functions = functions
+    def __init__(self, functions: Mapping[str, TracedFunction], *, runs_unused: bool = True) -> None:
+        self.functions, self.runs_unused = functions, runs_unused
         self._known: dict[tuple[object, ...], Liveness] = {}
 
     def of(
@@ -351,7 +352,8 @@ class Liveness:
     def _risky_parts(self, node: internals.NodeDef, risky: set[str]) -> Iterator[str]:
         """A node that is risky, or its outputs that are, as far as the risky nodes before it are known."""
         if node.name not in self.live:
-            if any(_depends(source, risky) for source in node.input) or self._may_fail(node):
+            depends = any(_depends(source, risky) for source in node.input)
+            if depends or not self._all.runs_unused or self._may_fail(node):
                 yield node.name
             return
         used = self.used_outputs(node) if any(callees(node)) else None
