@@ -173,7 +173,7 @@ class CaptureWarnings:
         node = tensor.candidate.node
         self._say(
             "visits",
-            f"{node} runs more than {visits} times in a step. Its first, last and "
+            f"the node {node} runs more than {visits} times in a step. Its first, last and "
             f"every k-th iteration (at most {visits}), and the first with NaN or Inf, are captured. Use "
             "Watch(visits=None) for all, or Watch(visits=…) to set the limit.",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,12 @@ def test_the_first_the_last_and_every_kth_iteration_are_kept(
 ) -> None:
     visits = looped(tmp_path / "r", 500)
     assert visits == [*range(0, 500, 64), 499]
-    assert "runs more than 10 times in a step" in capsys.readouterr().err
+    said = capsys.readouterr().err
     (event,) = Dumped(tmp_path / "r").events("unseen")
     assert "Use Watch(visits=None) for all" in event["text"]
+    node = re.search(r"the node (\S+) runs more", said)
+    assert node, said
+    assert event["text"].startswith(f"The node {node[1]} runs more than 10 times")  # its case is kept
 
 
 @pytest.mark.parametrize(

@@ -506,7 +506,7 @@ def _ask(argument: str, choice: Callable[[Candidate], Any], candidate: Candidate
     try:
         return bool(choice(candidate))
     except Exception as error:
-        message = f"{argument}={_text(choice)} of a Watch failed on node {candidate.node!r}"
+        message = f"the callable {argument}={_text(choice)} of a Watch failed on node {candidate.node!r}"
         hint = (
             "Fix the callable: its argument is a Candidate (.node, .op_type, .layer, .dtype, .shape, .kind)."
         )
