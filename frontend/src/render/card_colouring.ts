@@ -1,7 +1,7 @@
 /** Colours of cards: by health, by a measure at the current step, by size or class; with a legend. */
 
 import type { CardStatistics } from '../model/layers/card_statistics';
-import { CARD_COLOUR_TITLES, type CardColour } from '../model/layers/card_statistics';
+import { CARD_COLOUR_TITLES, type CardColour, NONFINITE } from '../model/layers/card_statistics';
 import type { Item } from '../model/layers/folding';
 import { type NodeStatistic, rangeOf, type ValueScale, valueScale } from '../model/wire/value_scale';
 import type { Legend, LegendItem } from './colouring';
@@ -39,14 +39,20 @@ export function cardColouring(theme: Theme, colour: CardColour, shown: Measured)
   const styles = colours.map((one) => scaleStyle(one, theme));
   const missing = colour === 'parameters' ? 'no parameters' : 'not captured';
   return {
-    styleOf: (item, statistics) => onScale(value(item, statistics), scale, styles) ?? plain(theme, item),
+    styleOf: (item, statistics) => {
+      const own = value(item, statistics);
+      return own === NONFINITE ? theme.nan : (onScale(own, scale, styles) ?? plain(theme, item));
+    },
     legend: {
       kind: 'scale',
       title: CARD_COLOUR_TITLES[colour],
       colours,
       ticks: scale.ticks,
       reach: colour === 'parameters' ? '' : 'scale of this step',
-      others: [{ label: missing, style: theme.node }],
+      others: [
+        { label: missing, style: theme.node },
+        ...(values.includes(NONFINITE) ? [{ label: 'NaN/Inf', style: theme.nan, marker: 'nan' as const }] : []),
+      ],
     },
   };
 }

@@ -1,5 +1,7 @@
 /** Data of a card at one step: its output, gradients and updates of its weights, and non-finite counts. */
 
+import { formatNumber } from '../../lib/text/format';
+import type { MeasureName } from '../wire/statistics';
 import type { StepStatistics } from '../wire/step_statistics';
 import type { CardWeight } from './card_weights';
 import type { LayerCard, LayerGraph, TensorPlace } from './cards';
@@ -19,17 +21,18 @@ export const CARD_COLOUR_TITLES = {
 export type CardColour = keyof typeof CARD_COLOUR_TITLES;
 export const CARD_COLOURS = Object.keys(CARD_COLOUR_TITLES) as CardColour[];
 
+/** Norms, ratios and means over elements that are NaN or infinite are `NONFINITE`; NaN if not captured. */
 export interface CardStatistics {
   /** Elements that are NaN, and infinite, in all of its captured tensors. */
   readonly nan: number;
   readonly inf: number;
   /** The tensor with most of them, preferring NaN. */
   readonly worst: TensorPlace | null;
-  /** L2 norm of the gradients of all its weights; NaN if none was captured. */
+  /** L2 norm of the gradients of all its weights. */
   readonly gradientNorm: number;
   /** L2 norm of the optimizer's updates relative to that of the weights. */
   readonly updateRatio: number;
-  /** Of its output; NaN if that was not captured. */
+  /** Of its output. */
   readonly zeroShare: number;
   readonly mean: number;
   readonly std: number;
@@ -42,6 +45,18 @@ export const CARD_MEASURES = ['gradientNorm', 'updateRatio', 'zeroShare', 'std',
 export type CardMeasure = (typeof CARD_MEASURES)[number];
 
 const NONE = Number.NaN;
+/** The statistics only count finite elements: as the norm of a tensor with others they would look sound. */
+export const NONFINITE = Number.POSITIVE_INFINITY;
+
+/** The text of a measure; empty if not captured. */
+export function measureText(value: number, digits = 3): string {
+  return Number.isNaN(value) ? '' : value === NONFINITE ? 'NaN/Inf' : formatNumber(value, digits);
+}
+
+/** `0.1 ± 0.02`; empty if not captured. */
+export const meanText = ({ mean, std }: Pick<CardStatistics, 'mean' | 'std'>): string =>
+  Number.isNaN(std) ? '' : `${measureText(mean)} ± ${measureText(std)}`;
+
 const NOT_CAPTURED: CardStatistics = {
   nan: 0,
   inf: 0,
@@ -59,25 +74,18 @@ const NOT_CAPTURED: CardStatistics = {
 export function cardStatistics({ cards, cardOf }: LayerGraph, step: StepStatistics | null): CardStatistics[] {
   if (step === null) return cards.map(() => NOT_CAPTURED);
   const rows = new TensorRows(step, cardOf.length);
-  const columns = {
-    mean: step.column('mean'),
-    std: step.column('std'),
-    abs_max: step.column('abs_max'),
-    zero: step.column('zero'),
-    size: step.column('size'),
-  };
+  const [zero, size] = [step.column('zero'), step.column('size')];
   const bad = badTensors(cards, cardOf, step);
   return cards.map((card) => {
     let output = rows.of(card.output);
     for (let i = 0; output < 0 && i < card.terms.length; i++) output = rows.of(card.terms[i]!);
-    const at = (name: keyof typeof columns): number => (output < 0 ? NONE : columns[name][output]!);
     return {
       ...(card.kind === 'loss' ? badOf(step, output) : (bad.get(card.id) ?? FINE)),
       ...(card.weights.length > 0 ? normsOf(card.weights, rows) : NO_NORMS),
-      zeroShare: card.kind === 'input' || at('size') < 2 ? NONE : at('zero') / at('size'),
-      mean: at('mean'),
-      std: at('std'),
-      absMax: at('abs_max'),
+      zeroShare: output < 0 || card.kind === 'input' || size[output]! < 2 ? NONE : zero[output]! / size[output]!,
+      mean: rows.statistic(output, 'mean'),
+      std: rows.statistic(output, 'std'),
+      absMax: rows.statistic(output, 'abs_max'),
       shape: output >= 0 && step.visits[output] === 1 ? step.shape.at(output) : '',
     };
   });
@@ -93,16 +101,24 @@ function normsOf(weights: readonly CardWeight[], rows: TensorRows): Pick<CardSta
     changed.add(weight.row);
     updates.add(...weight.updates);
   }
-  return { gradientNorm: gradients.norm, updateRatio: updates.norm / changed.norm };
+  return { gradientNorm: gradients.norm, updateRatio: ratioOf(updates.norm, changed.norm) };
 }
+
+/** Of a weight that is all zeros there is none. */
+function ratioOf(update: number, weight: number): number {
+  if (Number.isNaN(update) || Number.isNaN(weight) || weight === 0) return NONE;
+  return weight === NONFINITE ? NONFINITE : update / weight;
+}
+
+const isCaptured = (value: number): boolean => !Number.isNaN(value);
 
 /** Several cards as one: norms are combined; other values are those of the last card, whose output leaves the block. */
 export function joinStatistics(parts: readonly CardStatistics[], last: CardStatistics | undefined): CardStatistics {
   if (parts.length === 1) return parts[0]!;
   const sum = (pick: (part: CardStatistics) => number): number => parts.reduce((total, part) => total + pick(part), 0);
-  const norms = parts.map(({ gradientNorm }) => gradientNorm).filter(Number.isFinite);
-  const ratios = parts.map(({ updateRatio }) => updateRatio).filter(Number.isFinite);
-  const zeros = parts.map(({ zeroShare }) => zeroShare).filter(Number.isFinite);
+  const norms = parts.map(({ gradientNorm }) => gradientNorm).filter(isCaptured);
+  const ratios = parts.map(({ updateRatio }) => updateRatio).filter(isCaptured);
+  const zeros = parts.map(({ zeroShare }) => zeroShare).filter(isCaptured);
   return {
     nan: sum(({ nan }) => nan),
     inf: sum(({ inf }) => inf),
@@ -117,15 +133,17 @@ export function joinStatistics(parts: readonly CardStatistics[], last: CardStati
   };
 }
 
-/** Finds the row of a tensor in the statistics of a step. */
+/** Finds the row of a tensor in the statistics of a step, and its numbers. */
 export class TensorRows {
-  readonly l2: Float64Array;
   /** Of first outputs, by node: nearly all tensors are one. */
   private readonly first: Int32Array;
   private readonly others = new Map<number, number>();
 
-  constructor({ count, node, slot, column }: StepStatistics, nodes: number) {
-    this.l2 = column('l2');
+  constructor(
+    private readonly step: StepStatistics,
+    nodes: number,
+  ) {
+    const { count, node, slot } = step;
     this.first = new Int32Array(nodes).fill(-1);
     for (let row = 0; row < count; row++) {
       if (slot[row] === 0) this.first[node[row]!] = row;
@@ -136,7 +154,16 @@ export class TensorRows {
   of({ row, slot }: TensorPlace): number {
     return (slot === 0 ? this.first[row] : this.others.get(row * 4096 + slot)) ?? -1;
   }
+
+  /** A statistic of a row; NaN for -1, `NONFINITE` if some of its elements are not finite. */
+  statistic(row: number, name: MeasureName): number {
+    if (row < 0) return NONE;
+    const isBad = NONFINITE_COUNTS.some((count) => this.step.column(count)[row]! > 0);
+    return isBad ? NONFINITE : this.step.column(name)[row]!;
+  }
 }
+
+const NONFINITE_COUNTS = ['nan', 'pos_inf', 'neg_inf'] as const;
 
 /** The norm of several tensors together. */
 class Squares {
@@ -150,7 +177,7 @@ class Squares {
       const row = this.rows.of({ row: node, slot: 0 });
       if (row < 0) continue;
       this.any = true;
-      this.sum += this.rows.l2[row]! ** 2;
+      this.sum += this.rows.statistic(row, 'l2') ** 2;
     }
   }
 

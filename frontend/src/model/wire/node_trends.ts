@@ -43,6 +43,13 @@ export function decodeNodeTrends(buffer: ArrayBuffer): Map<number, NodeTrend> {
   return trends;
 }
 
+/** Without the points at which elements are NaN or infinite: norms and means there only count the others. */
+export function finitePoints(trend: NodeTrend): NodeTrend {
+  if (!trend.health.some((health) => health >= INF_PLACE)) return trend;
+  const value = trend.value.map((one, i) => (trend.health[i]! >= INF_PLACE ? Number.NaN : one));
+  return { ...trend, value, ...range(value) };
+}
+
 function range(values: Float64Array): { low: number; high: number } {
   let [low, high] = [Number.NaN, Number.NaN];
   for (const value of values) {

@@ -5,7 +5,7 @@ import { textWidth } from '../../layout/scope/sizes';
 import { formatCount, formatNumber } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
 import { lossHeight } from '../../model/charts/loss_line';
-import type { CardStatistics } from '../../model/layers/card_statistics';
+import { type CardStatistics, measureText } from '../../model/layers/card_statistics';
 import type { Item } from '../../model/layers/folding';
 import { heightOf, INF_PLACE, NAN_PLACE, type NodeTrend, placeOfStep } from '../../model/wire/node_trends';
 import type { SmallHistogram } from '../../model/wire/step_histograms';
@@ -295,8 +295,8 @@ export function measuresText(statistics: CardStatistics | null): string {
   if (statistics === null) return '';
   const { gradientNorm, updateRatio, zeroShare } = statistics;
   return [
-    Number.isFinite(gradientNorm) && `|grad| ${formatNumber(gradientNorm, 2)}`,
-    Number.isFinite(updateRatio) && `Δw/w ${formatNumber(updateRatio, 2)}`,
+    !Number.isNaN(gradientNorm) && `|grad| ${measureText(gradientNorm, 2)}`,
+    !Number.isNaN(updateRatio) && `Δw/w ${measureText(updateRatio, 2)}`,
     zeroShare >= 0.005 && `${formatNumber(100 * zeroShare, 2)} % zeros`,
   ]
     .filter(Boolean)

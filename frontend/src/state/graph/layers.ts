@@ -6,7 +6,7 @@ import { type CardStatistics, cardStatistics, joinStatistics, TensorRows } from 
 import type { LayerCard, LayerGraph, TensorPlace } from '../../model/layers/cards';
 import { type ChosenFolds, foldedLevel, framesAround, type Item, type Level, NO_FOLDS, toggleFold } from '../../model/layers/folding';
 import type { GraphData } from '../../model/wire/graph';
-import type { NodeTrend } from '../../model/wire/node_trends';
+import { finitePoints, type NodeTrend } from '../../model/wire/node_trends';
 import type { StepHistograms } from '../../model/wire/step_histograms';
 import { chosenLayer, view } from '../page/choices';
 import { api } from '../provider';
@@ -223,7 +223,7 @@ export const cardTrends = resource(
     const found = new Map<string, NodeTrend>();
     for (const { statistic, nodes } of lists) {
       const trends = await api().nodeTrends(run, id, { ...query, statistic, nodes }, abort);
-      for (const [row, trend] of trends) found.set(`${statistic} ${row}`, trend);
+      for (const [row, trend] of trends) found.set(`${statistic} ${row}`, finitePoints(trend));
     }
     return found;
   },
@@ -255,10 +255,10 @@ export function outputsOf(item: Item): Item[] {
   );
 }
 
-/** A statistic of a tensor at the current step; NaN if not captured. */
-export function tensorStatistic(place: TensorPlace, name: 'l2' | 'mean' | 'std'): number {
-  const row = tensorRows.value?.of(place) ?? -1;
-  return row < 0 ? Number.NaN : overlay.data.value!.column(name)[row]!;
+/** The L2 norm of a tensor at the current step, as `CardStatistics` has it. */
+export function tensorNorm(place: TensorPlace): number {
+  const rows = tensorRows.value;
+  return rows === null ? Number.NaN : rows.statistic(rows.of(place), 'l2');
 }
 
 /** Trends of the norms of the selected layer's output and of its weights' gradients, by row. */
@@ -279,5 +279,8 @@ export const normTrends = resource(
     const subject = `${run} ${id} ${item.key}`;
     return { key: `${subject} ${runRevision.value} ${JSON.stringify(query)}`, subject, run, graph: id, query };
   }),
-  ({ run, graph: id, query }, abort) => api().nodeTrends(run, id, query, abort),
+  async ({ run, graph: id, query }, abort): Promise<ReadonlyMap<number, NodeTrend>> => {
+    const found = await api().nodeTrends(run, id, query, abort);
+    return new Map([...found].map(([row, trend]) => [row, finitePoints(trend)]));
+  },
 );

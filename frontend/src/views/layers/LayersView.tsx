@@ -8,7 +8,7 @@ import type { PlacedCard } from '../../layout/card_layout';
 import { registerGraphProbe } from '../../lib/probe';
 import { counted, formatCount, formatNumber } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
-import type { CardStatistics } from '../../model/layers/card_statistics';
+import { type CardStatistics, meanText, measureText } from '../../model/layers/card_statistics';
 import type { CardWeight } from '../../model/layers/card_weights';
 
 import type { Item } from '../../model/layers/folding';
@@ -312,9 +312,9 @@ function Tooltip({ card, x, y }: { card: PlacedCard; x: number; y: number }) {
     ['output', shapeText(item, statistics)],
     ['parameters', item.parameters > 0 ? shortCount(item.parameters) : ''],
     ['repeated', item.variants.length > 1 ? `${item.variants.length} times` : ''],
-    ['gradient norm', number(statistics?.gradientNorm)],
-    ['update / weight', number(statistics?.updateRatio)],
-    ['mean ± std', statistics && Number.isFinite(statistics.std) ? `${number(statistics.mean)} ± ${number(statistics.std)}` : ''],
+    ['gradient norm', statistics ? measureText(statistics.gradientNorm) : ''],
+    ['update / weight', statistics ? measureText(statistics.updateRatio) : ''],
+    ['mean ± std', statistics ? meanText(statistics) : ''],
     ['zeros', Number.isFinite(statistics?.zeroShare) ? `${formatNumber(100 * statistics!.zeroShare, 3)} %` : ''],
     ['NaN', statistics?.nan ? formatCount(statistics.nan) : ''],
     ['Inf', statistics?.inf ? formatCount(statistics.inf) : ''],
@@ -336,5 +336,3 @@ function Tooltip({ card, x, y }: { card: PlacedCard; x: number; y: number }) {
     </div>
   );
 }
-
-const number = (value: number | undefined): string => (value !== undefined && Number.isFinite(value) ? formatNumber(value, 3) : '');

@@ -2,7 +2,7 @@ import { batch } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { formatCount, formatNumber } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
-import type { CardStatistics } from '../../model/layers/card_statistics';
+import { type CardStatistics, meanText, measureText } from '../../model/layers/card_statistics';
 import type { CardWeight } from '../../model/layers/card_weights';
 import type { TensorPlace } from '../../model/layers/cards';
 import type { Item } from '../../model/layers/folding';
@@ -19,14 +19,13 @@ import {
   cardsOf,
   graphLayers,
   inputsOf,
-  isCaptured,
   itemStatistics,
   normTrends,
   outputOf,
   outputsOf,
   selectedItem,
   statisticsOf,
-  tensorStatistic,
+  tensorNorm,
   toggleItem,
 } from '../../state/graph/layers';
 import { madeAt } from '../../state/graph/scope';
@@ -241,8 +240,7 @@ function Output({ item, statistics }: { item: Item; statistics: CardStatistics |
   const output = outputOf(item);
   const trend = normTrends.data.value?.get(output.row);
   const histogram = cardHistograms.data.value?.get(`${output.row}:${output.slot}`);
-  const text =
-    statistics && Number.isFinite(statistics.std) ? `${formatNumber(statistics.mean, 3)} ± ${formatNumber(statistics.std, 3)}` : '';
+  const text = statistics && meanText(statistics);
   const zeros = statistics && Number.isFinite(statistics.zeroShare) ? `${formatNumber(100 * statistics.zeroShare, 3)} % zeros` : '';
   return (
     <Section title="Output">
@@ -321,7 +319,7 @@ function WeightRow({ weight, trends }: { weight: CardWeight; trends: ReadonlyMap
   const own = { row: weight.row, slot: 0 };
   // Some optimizers change a weight twice, AdamW by its decay first.
   const [gradient, update] = [weight.gradients[0], weight.updates[weight.updates.length - 1]];
-  const change = Math.hypot(...weight.updates.map((row) => tensorStatistic({ row, slot: 0 }, 'l2')));
+  const change = Math.hypot(...weight.updates.map((row) => tensorNorm({ row, slot: 0 })));
   const trend = gradient === undefined ? undefined : trends?.get(gradient);
   return (
     <tr>
@@ -336,24 +334,13 @@ function WeightRow({ weight, trends }: { weight: CardWeight; trends: ReadonlyMap
       <td>
         {gradient === undefined ? 'none' : <TensorLink place={{ row: gradient, slot: 0 }}>{norm({ row: gradient, slot: 0 })}</TensorLink>}
       </td>
-      <td>
-        {update === undefined ? (
-          'none'
-        ) : (
-          <TensorLink place={{ row: update, slot: 0 }}>{normText({ row: update, slot: 0 }, change)}</TensorLink>
-        )}
-      </td>
+      <td>{update === undefined ? 'none' : <TensorLink place={{ row: update, slot: 0 }}>{number(change)}</TensorLink>}</td>
       <td>{trend && <Sparkline trend={sparkOf(trend)} name="L2 norm of the gradient" />}</td>
     </tr>
   );
 }
 
-export const norm = (place: TensorPlace): string => normText(place, tensorStatistic(place, 'l2'));
-
-/** Of a captured tensor without a finite element there is no number. */
-function normText(place: TensorPlace, value: number): string {
-  return isCaptured(place) && !Number.isFinite(value) ? 'NaN/Inf' : number(value);
-}
+export const norm = (place: TensorPlace): string => number(tensorNorm(place));
 
 export function sparkOf({ step, value, health }: NodeTrend) {
   return { step: [...step], value: [...value], bad: [...health].map((state) => state === NAN_PLACE) };
@@ -393,7 +380,7 @@ function Repetitions({ item }: { item: Item }) {
   );
 }
 
-const number = (value: number | undefined): string => (value !== undefined && Number.isFinite(value) ? formatNumber(value, 3) : '–');
+const number = (value = Number.NaN): string => measureText(value) || '–';
 
 function Neighbours({ title, items }: { title: string; items: readonly Item[] }) {
   if (items.length === 0) return null;
