@@ -3,7 +3,7 @@ import { measuresText } from '../../render/draw/draw_cards';
 import { makeStep } from '../graph/graph_fixture';
 import { rowOf } from '../wire/graph';
 import { finitePoints } from '../wire/node_trends';
-import { cardStatistics, joinStatistics, meanText, measureText, NONFINITE } from './card_statistics';
+import { badText, cardStatistics, joinStatistics, meanText, measureText, NONFINITE } from './card_statistics';
 import { written } from './layers_fixture';
 
 const { graph, layers } = written([
@@ -63,4 +63,15 @@ test('a trend of norms has no point where elements are not finite', () => {
     low: 3,
     high: 5,
   });
+});
+
+test('the count of NaN says that it is that of several tensors', () => {
+  const one = dense({ 'net/dense/product': { nan: 4 } });
+  expect(badText(one, 'layer')).toBe('4 NaN at this step');
+  const three = dense({ 'net/dense/read': { pos_inf: 2 }, 'net/dense/product': { nan: 4 }, slope: { nan: 256 }, change: { nan: 575 } });
+  expect(badText(three, 'layer')).toBe('835 NaN in 3 tensors of this layer at this step; first:');
+  expect(graph.names.at(three.worst!.row)).toBe('net/dense/product');
+  const infinite = dense({ slope: { pos_inf: 1 }, change: { neg_inf: 2 } });
+  expect(badText(infinite, 'layer')).toBe('3 Inf in 2 tensors of this layer at this step; first:');
+  expect(badText(joinStatistics([infinite, one, three], three), 'block')).toBe('839 NaN in 4 tensors of this block at this step; first:');
 });

@@ -1,6 +1,6 @@
 /** Data of a card at one step: its output, gradients and updates of its weights, and non-finite counts. */
 
-import { formatNumber } from '../../lib/text/format';
+import { formatCount, formatNumber } from '../../lib/text/format';
 import type { MeasureName } from '../wire/statistics';
 import type { StepStatistics } from '../wire/step_statistics';
 import type { CardWeight } from './card_weights';
@@ -26,7 +26,9 @@ export interface CardStatistics {
   /** Elements that are NaN, and infinite, in all of its captured tensors. */
   readonly nan: number;
   readonly inf: number;
-  /** The tensor with most of them, preferring NaN. */
+  /** Tensors with NaN; without any, those with infinities. */
+  readonly badTensors: number;
+  /** The first of them. */
   readonly worst: TensorPlace | null;
   /** L2 norm of the gradients of all its weights. */
   readonly gradientNorm: number;
@@ -57,9 +59,16 @@ export function measureText(value: number, digits = 3): string {
 export const meanText = ({ mean, std }: Pick<CardStatistics, 'mean' | 'std'>): string =>
   Number.isNaN(std) ? '' : `${measureText(mean)} ± ${measureText(std)}`;
 
+/** How many NaN, or infinities, it has; ends before the name of the tensor with the first of them. */
+export function badText({ nan, inf, badTensors }: CardStatistics, of: string): string {
+  const elements = nan > 0 ? `${formatCount(nan)} NaN` : `${formatCount(inf)} Inf`;
+  return badTensors > 1 ? `${elements} in ${badTensors} tensors of this ${of} at this step; first:` : `${elements} at this step`;
+}
+
 const NOT_CAPTURED: CardStatistics = {
   nan: 0,
   inf: 0,
+  badTensors: 0,
   worst: null,
   gradientNorm: NONE,
   updateRatio: NONE,
@@ -116,13 +125,16 @@ const isCaptured = (value: number): boolean => !Number.isNaN(value);
 export function joinStatistics(parts: readonly CardStatistics[], last: CardStatistics | undefined): CardStatistics {
   if (parts.length === 1) return parts[0]!;
   const sum = (pick: (part: CardStatistics) => number): number => parts.reduce((total, part) => total + pick(part), 0);
+  const withNan = parts.filter(({ nan }) => nan > 0);
+  const bad = withNan.length > 0 ? withNan : parts.filter(({ inf }) => inf > 0);
   const norms = parts.map(({ gradientNorm }) => gradientNorm).filter(isCaptured);
   const ratios = parts.map(({ updateRatio }) => updateRatio).filter(isCaptured);
   const zeros = parts.map(({ zeroShare }) => zeroShare).filter(isCaptured);
   return {
     nan: sum(({ nan }) => nan),
     inf: sum(({ inf }) => inf),
-    worst: (parts.find(({ nan }) => nan > 0) ?? parts.find(({ inf }) => inf > 0))?.worst ?? null,
+    badTensors: bad.reduce((total, part) => total + part.badTensors, 0),
+    worst: bad[0]?.worst ?? null,
     gradientNorm: norms.length > 0 ? Math.hypot(...norms) : NONE,
     updateRatio: ratios.length > 0 ? Math.max(...ratios) : NONE,
     zeroShare: zeros.length > 0 ? Math.max(...zeros) : NONE,
@@ -186,17 +198,17 @@ class Squares {
   }
 }
 
-type Bad = Pick<CardStatistics, 'nan' | 'inf' | 'worst'>;
+type Bad = Pick<CardStatistics, 'nan' | 'inf' | 'badTensors' | 'worst'>;
 
 /** Of one tensor: the loss is also a node of another card. */
 function badOf(step: StepStatistics, row: number): Bad {
   if (row < 0) return FINE;
   const nan = step.column('nan')[row]! || 0;
   const inf = (step.column('pos_inf')[row]! || 0) + (step.column('neg_inf')[row]! || 0);
-  return { nan, inf, worst: nan + inf > 0 ? { row: step.node[row]!, slot: step.slot[row]! } : null };
+  return nan + inf === 0 ? FINE : { nan, inf, badTensors: 1, worst: { row: step.node[row]!, slot: step.slot[row]! } };
 }
 
-const FINE: Bad = { nan: 0, inf: 0, worst: null };
+const FINE: Bad = { nan: 0, inf: 0, badTensors: 0, worst: null };
 
 /** NaN and infinities in the tensors of each card's nodes, and in its gradients and updates, of cards with any. */
 function badTensors(cards: readonly LayerCard[], cardOf: Int32Array, step: StepStatistics): Map<number, Bad> {
@@ -213,7 +225,8 @@ function badTensors(cards: readonly LayerCard[], cardOf: Int32Array, step: StepS
       const known = found.get(card) ?? FINE;
       const isWorse = known.worst === null || (nans > 0 && known.nan === 0);
       const worst = isWorse ? { row: node, slot: step.slot[row]! } : known.worst;
-      found.set(card, { nan: known.nan + nans, inf: known.inf + infs, worst });
+      const badTensors = isWorse ? 1 : known.badTensors + Number(nans > 0 || known.nan === 0);
+      found.set(card, { nan: known.nan + nans, inf: known.inf + infs, badTensors, worst });
     }
   }
   return found;

@@ -2,7 +2,7 @@ import { batch } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { formatCount, formatNumber } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
-import { type CardStatistics, meanText, measureText } from '../../model/layers/card_statistics';
+import { badText, type CardStatistics, meanText, measureText } from '../../model/layers/card_statistics';
 import type { CardWeight } from '../../model/layers/card_weights';
 import type { TensorPlace } from '../../model/layers/cards';
 import type { Item } from '../../model/layers/folding';
@@ -94,7 +94,7 @@ export function LayerPanel({ item }: { item: Item }) {
             )}
             <MadeAt />
           </div>
-          {statistics && <Worst statistics={statistics} />}
+          {statistics && <Worst statistics={statistics} of={item.kind === 'block' ? 'block' : 'layer'} />}
           {item.kind !== 'input' && <Largest item={item} />}
           <Facts item={item} config={call?.config ?? ''} />
           <Output item={item} statistics={statistics} />
@@ -160,9 +160,9 @@ export function TensorLink({ place, children }: { place: TensorPlace; children: 
   );
 }
 
-/** The tensor with NaN or Inf. */
-function Worst({ statistics }: { statistics: CardStatistics }) {
-  const { nan, inf, worst } = statistics;
+/** How many NaN or Inf the layer has, and the first tensor with them. */
+function Worst({ statistics, of }: { statistics: CardStatistics; of: string }) {
+  const { nan, worst } = statistics;
   if (worst === null) return null;
   return (
     <button
@@ -172,7 +172,7 @@ function Worst({ statistics }: { statistics: CardStatistics }) {
       onClick={() => selectTensor(nameOf(worst))}
       data-testid="layer-worst"
     >
-      <b>{nan > 0 ? `${formatCount(nan)} NaN at this step` : `${formatCount(inf)} Inf at this step`}</b>
+      <b>{badText(statistics, of)}</b>
       <span class="truncate" title={nameOf(worst)}>
         {visible(nameOf(worst))}
       </span>
