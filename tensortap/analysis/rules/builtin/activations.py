@@ -13,7 +13,7 @@ from tensortap.core.text import number_text
 from tensortap.index.query.step_range import StepRange
 from tensortap.index.series.histograms import histograms
 
-from ...model_graph.op_types import constant_number
+from ...model_graph.op_types import constant_number, ops
 from ...model_graph.roles import Roles, TensorRole
 from ...run_view.hit_counts import hit_counts_of, snapshot_counts_of
 from ...run_view.run_view import RunView
@@ -23,12 +23,22 @@ from ..rule import MOSTLY, Limits, incremental_hits, rule
 from .losses import is_fitted
 
 _RELUS = ("Relu", "Relu6")
+# Their output is 0 where their first input is.
+_KEEP_ZEROS = ops(
+    "AvgPool AvgPool3D ExpandDims Identity Max MaxPool MaxPool3D Mean Reshape Squeeze Transpose"
+)
 _LOOKED_INTO = 8  # stored values of one tensor that are read, the latest
 _HISTOGRAMS = 100  # of one tensor, evenly thinned
 
 
 def _how_many(share: float) -> str:
     return "None" if share == 0 else f"Only {share:.2%}" if share >= 5e-5 else "Fewer than 0.01%"
+
+
+def _dead(view: RunView, hit: Hit) -> str:
+    """The share of the step with the fewest active elements; others may have more."""
+    worst, name = hit.evidence[0], view.tensors[hit.tensor].name
+    return f"{_how_many(worst.value)} of the elements of {name} are above 0 at step {worst.step}."
 
 
 @rule(
@@ -56,10 +66,9 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
             limits["active"],
             share=MOSTLY,
             low=True,
-            text=lambda t, value: f"{_how_many(value)} of the elements of {t.name} are above 0.",
         )
     )
-    found = [hit for hit in found if not takes_nan(view, hit)]
+    found = [replace(hit, text=_dead(view, hit)) for hit in found if not takes_nan(view, hit)]
     for hit in found:  # a ReLU in a hinge loss that is mostly 0 has done its work
         fitted = is_fitted(view, view.tensors[hit.tensor].graph, hit.first_step, MOSTLY)
         yield replace(hit, severity="low") if fitted else hit
@@ -84,13 +93,18 @@ def _by_place(view: RunView) -> Mapping[tuple[str, int, int], TensorRole]:
 
 
 def takes_nan(view: RunView, hit: Hit) -> bool:
-    """Whether the input of a ReLU is NaN when it first seems dead: TensorFlow's ReLU returns 0 then."""
-    relu = view.tensors[hit.tensor]
-    if relu.op_type not in _RELUS:
+    """Whether the input of a ReLU is NaN when its output, or what pooling or reshaping makes of it, is first
+    0: TensorFlow's ReLU returns 0 for NaN."""
+    tensor = view.tensors[hit.tensor]
+    if tensor.row < 0:
         return False
-    inputs = view.roles(relu.graph).inputs(relu.row) if relu.row >= 0 else []
-    source = _by_place(view).get((relu.graph, *inputs[0][:2])) if inputs else None
-    if source is None:
+    roles, row = view.roles(tensor.graph), tensor.row
+    inputs = roles.inputs(row)
+    while inputs and roles.graph.op_type[row] in _KEEP_ZEROS:
+        row = inputs[0][0]
+        inputs = roles.inputs(row)
+    source = _by_place(view).get((tensor.graph, *inputs[0][:2])) if inputs else None
+    if source is None or roles.graph.op_type[row] not in _RELUS:
         return False
     rows = view.rows([source])
     return bool((rows["nan"][rows.step == hit.first_step] > 0).any())
