@@ -181,6 +181,35 @@ def test_a_relu_of_nan_is_not_dead(tmp_path: Path) -> None:
         assert findings_of("DeadRelu", run) == []
 
 
+@pytest.mark.parametrize(("made", "found"), [(np.nan, []), (-1.0, ["flat:0", "pool:0", "relu:0"])])
+def test_zeros_after_a_relu_of_nan_are_not_reported(tmp_path: Path, made: float, found: list[str]) -> None:
+    program = (
+        X,
+        node("product", "Mul", "x", "x"),
+        node("relu", "Relu", "product", kind="output"),
+        node("pool", "MaxPool", "relu", kind="output"),
+        node("flat", "Reshape", "pool", kind="output"),
+    )
+    fed: list[Fed] = [("product", np.full((4, 8), made, np.float32), step) for step in range(4)]
+    fed += [(name, np.zeros((4, 8), np.float32), s) for name in ("relu", "pool", "flat") for s in range(4)]
+    run = synthetic_run(tmp_path, program, fed)
+    alone = parse_settings({"DeadRelu": {"enabled": False}})
+    assert sorted(f.tensor for f in findings_of("AllZero", run, alone)) == found
+
+
+def test_dead_units_are_reported_with_the_step_of_the_number(tmp_path: Path) -> None:
+    """GIVEN 1 of 1,000 elements above 0 at step 3, 4 at the others, but 16 at the last one."""
+
+    def relu(step: int) -> np.ndarray[Any, Any]:
+        return np.float32(np.arange(1000) < {3: 1, 9: 16}.get(step, 4)).reshape(10, 100)
+
+    program = (X, node("relu", "Relu", "x"))
+    run = synthetic_run(tmp_path, program, [("relu", relu(step), step) for step in range(10)])
+    (found,) = findings_of("DeadRelu", run)
+    assert found.text == "Only 0.10% of the elements of relu:0 are above 0 at step 3."
+    assert (found.steps, found.of) == (9, 10)
+
+
 def test_muted_findings_leave_room_and_what_is_skipped_is_reported(tmp_path: Path) -> None:
     """GIVEN 60 tensors that break a rule, the first 50 of them muted, the later ones newer."""
     nodes = [node(f"n{number:02}", "Mul") for number in range(60)]
@@ -391,6 +420,16 @@ def test_of_two_networks_of_one_path_the_trained_one_is_looked_at(
     for name, what in names.items():
         fed += [(f"{name}/w", PUSH * (step if what == "moves" else 1), step) for step in range(12)]
     assert [f.tensor for f in findings_of("UnchangedTensor", synthetic_run(tmp_path, nodes, fed))] == found
+
+
+def test_the_evidence_of_percent_zeros_is_in_percent(tmp_path: Path) -> None:
+    zeros = [(GRADIENT.name, np.zeros(4, np.float32), step) for step in range(4)]
+    found = check_rules(
+        synthetic_run(tmp_path, (X, GRADIENT), zeros), parse_settings({"DeadGradient": {"enabled": False}})
+    )
+    out = io.StringIO()
+    print_findings("made", found, Console(file=out, width=200), muted=False)
+    assert "step 0: % zeros 100 % (threshold 100 %)" in out.getvalue()
 
 
 def test_small_gradients_of_one_branch_are_low_where_an_embedding_gets_its_own(tmp_path: Path) -> None:

@@ -99,10 +99,13 @@ def _print_finding(finding: Finding, count: int, out: Console) -> None:
 
 def _evidence(evidence: Evidence) -> str:
     text = f"step {evidence.step}: {evidence.name}"
+    # "% zeros" is measured as a share of 1.
+    factor, unit = (100, " %") if evidence.name.startswith("% ") else (1, "")
+    value = factor * evidence.value
     if evidence.limit is None:
-        return f"{text} {number_text(evidence.value)}"
-    value = number_beside(evidence.value, evidence.limit)
-    return f"{text} {value} (threshold {number_text(evidence.limit)})"
+        return f"{text} {number_text(value)}{unit}"
+    limit = factor * evidence.limit
+    return f"{text} {number_beside(value, limit)}{unit} (threshold {number_text(limit)}{unit})"
 
 
 def print_rules(rules: Sequence[Rule], out: Console) -> None:

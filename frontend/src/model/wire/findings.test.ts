@@ -37,4 +37,7 @@ test('evidence has three digits, and enough to differ from its threshold', () =>
   expect(texts(0.0123456, 0.01)).toEqual({ value: '0.0123', threshold: '0.01' });
   expect(texts(1.00009, 1)).toEqual({ value: '1.00009', threshold: '1' });
   expect(texts('Infinity', null)).toEqual({ value: '+Inf', threshold: null });
+  const zeros = { step: 0, name: '% zeros' };
+  expect(evidenceTexts({ ...zeros, value: 1, limit: 1 })).toEqual({ value: '100 %', threshold: '100 %' });
+  expect(evidenceTexts({ ...zeros, value: 0.955, limit: 0.9 })).toEqual({ value: '95.5 %', threshold: '90 %' });
 });

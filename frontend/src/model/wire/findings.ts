@@ -32,8 +32,10 @@ export interface Evidence {
 }
 
 /** The value and threshold of a finding, as the command line prints them: three digits, and enough to differ. */
-export function evidenceTexts({ value, limit }: Evidence): { value: string; threshold: string | null } {
-  const text = (number: Measured, digits: number) => formatNumber(Number(number), digits);
+export function evidenceTexts({ name, value, limit }: Evidence): { value: string; threshold: string | null } {
+  // "% zeros" is measured as a share of 1.
+  const text = (number: Measured, digits: number) =>
+    name.startsWith('% ') ? `${formatNumber(100 * Number(number), digits)} %` : formatNumber(Number(number), digits);
   if (limit === null) return { value: text(value, 3), threshold: null };
   const threshold = text(limit, 3);
   const digits = [3, 4, 6, 9].find((count) => text(value, count) !== threshold) ?? 3;
