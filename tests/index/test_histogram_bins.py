@@ -113,6 +113,19 @@ def test_linear_bins_spread_a_bucket_evenly_within_the_range():
     assert binned.zero_bucket == 1
 
 
+def test_integers_fill_cells_of_equal_width():
+    labels = np.repeat(np.arange(-6, 7), np.arange(3, 16))
+    binned = linear_bins(
+        dense_rows([labels.astype(np.int64)]),
+        np.array([-6.0]),
+        np.array([6.0]),
+        np.arange(-6.5, 7),
+        integers=True,
+    )
+    # -6 is cut from the bucket of -7 and -6; -5 and -4 share one, as do 4 and 5
+    assert np.allclose(binned.counts, [[3, 4.5, 4.5, 6, 7, 8, 9, 10, 11, 12, 13.5, 13.5, 15]])
+
+
 def test_dense_columns_ascend():
     left, right = dense_edges()
     assert (left[1:] >= left[:-1]).all()

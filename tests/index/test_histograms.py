@@ -10,7 +10,7 @@ from tensortap.core.histogram import Histogram
 from tensortap.core.records import Summary
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
-from tensortap.index.series.histograms import histograms
+from tensortap.index.series.histograms import histograms, step_histograms
 
 
 def test_all_rows_share_the_native_edges(run, graph_id):
@@ -104,3 +104,34 @@ def test_buckets_tell_the_range_where_the_summary_does_not(tmp_path, low):
         found = histograms(log.runs[0], "x", scale=scale)
         assert np.isfinite(found.edges).all()
         assert found.counts.sum() == pytest.approx(4)
+
+
+def small_histogram(folder, values, bins=24):
+    """Range and counts of the small histogram of one tensor."""
+    with DumpWriter(folder) as writer:
+        writer.log("x", values, step=0)
+    log = LogIndex(folder)
+    log.refresh()
+    found = step_histograms(log.runs[0], "-", 0, [(0, 0)], bins=bins)
+    return found.low[0], found.high[0], found.counts[0]
+
+
+def test_the_commonest_label_is_the_highest_bar(tmp_path):
+    low, high, counts = small_histogram(tmp_path, np.repeat(np.arange(3), [8, 15, 9]))
+    assert (low, high) == (0, 2)
+    assert counts == pytest.approx(np.repeat([1, 15 / 8, 9 / 8], 8))
+
+
+def test_bars_of_a_sparse_tensor_hide_none_of_its_few_values(tmp_path):
+    live = np.linspace(0.02, 1, 66)
+    low, high, counts = small_histogram(tmp_path, np.concatenate((np.zeros(3200), live)).astype(np.float32))
+    assert (low, high) == (0, 1)
+    assert counts.sum() == pytest.approx(3266)
+    assert (counts > 0).all()
+
+
+def test_bars_leave_out_few_outliers(tmp_path):
+    values = np.append(np.linspace(-1, 1, 5000), 1e6)
+    _, high, counts = small_histogram(tmp_path, values)
+    assert high < 1e6
+    assert counts.sum() == pytest.approx(5000)

@@ -60,26 +60,30 @@ def native_bins(dense: Ints, low: float, high: float) -> Binned:
     return Binned(edges, dense[:, columns], len(below) if with_zero else None)
 
 
-def linear_bins(dense: Ints, lows: Floats, highs: Floats, edges: Floats) -> Binned:
+def linear_bins(dense: Ints, lows: Floats, highs: Floats, edges: Floats, *, integers: bool = False) -> Binned:
     """Spreads native buckets evenly over other bins: an approximation, exact in each row's range and zeros.
 
     Args:
         dense: int64 [rows, DENSE].
         lows, highs: each row's smallest and largest finite value (NaN if none); buckets are cut to them.
         edges: ascending; elements outside are skipped, the last bin includes its right edge.
+        integers: whether all elements are; each then fills a cell of width 1 around its value, because the
+            buckets of 1 and of 4 and 5 would have different widths.
     """
     counts = np.zeros((len(dense), len(edges) - 1))
     left, right = dense_edges()
     for row, (hist, low, high) in enumerate(zip(dense, lows, highs, strict=True)):
         used = np.flatnonzero(hist)
-        used = used[used != ZERO]
+        if integers:
+            ends = _cells(left[used], right[used], low, high)
+        else:
+            used = used[used != ZERO]
+            ends = np.clip(left[used], low, high), np.clip(right[used], low, high)
         if len(used):
-            counts[row] = _spread(
-                np.clip(left[used], low, high), np.clip(right[used], low, high), hist[used], edges
-            )
+            counts[row] = _spread(*ends, hist[used], edges)
     inside = edges[0] <= 0.0 <= edges[-1]
     zero = min(int(np.searchsorted(edges, 0.0, "right")) - 1, len(edges) - 2) if inside else None
-    if zero is not None:
+    if zero is not None and not integers:
         counts[:, zero] += dense[:, ZERO]
     return Binned(edges, counts, zero)
 
@@ -99,6 +103,13 @@ def dense_edges() -> tuple[Floats, Floats]:
     left, right = bucket_edges(np.arange(HALF, dtype=np.uint16))
     zero = np.zeros(1)
     return np.concatenate((-right[::-1], zero, left)), np.concatenate((-left[::-1], zero, right))
+
+
+def _cells(left: Floats, right: Floats, low: float, high: float) -> tuple[Floats, Floats]:
+    """The ends of the cells of all integers in each bucket; a positive one lacks its right edge."""
+    first = np.where(left < 0, np.floor(left) + 1, np.ceil(left))
+    last = np.where(left < 0, np.floor(right), np.ceil(right) - 1)
+    return np.clip(first, low, high) - 0.5, np.clip(np.maximum(first, last), low, high) + 0.5
 
 
 def _spread(left: Floats, right: Floats, counts: Ints, edges: Floats) -> Floats:

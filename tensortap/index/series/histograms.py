@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from tensortap.core.dtypes import Array, Floats, Ints
+from tensortap.core.dtypes import Array, Floats, Ints, Mask
 from tensortap.core.errors import NotFoundError, SelectionError
 from tensortap.core.names import tensor_name
 from tensortap.stats.merge import group_starts
@@ -20,7 +20,16 @@ from ..query.tensor_lookup import tensor_rows, worker_code
 from ..run_index import RunIndex
 from ..snapshot import Snapshot
 from ..unknown_counts import unknown_counts
-from .histogram_bins import DENSE, ZERO, Binned, dense_column, known_ends, linear_bins, native_bins
+from .histogram_bins import (
+    DENSE,
+    ZERO,
+    Binned,
+    dense_column,
+    dense_edges,
+    known_ends,
+    linear_bins,
+    native_bins,
+)
 from .trends import thin
 
 MAX_BINS = 4096
@@ -126,7 +135,8 @@ class SmallHistograms:
     """Histograms of several tensors at one step, each over its own range; tensors not captured at that step
     are skipped.
 
-    `node`, `slot`: the tensor, int32. `low`, `high`: its range, float64. `counts`: [tensors, bins], float64.
+    `node`, `slot`: the tensor, int32. `low`, `high`: the range of at least 99 % of its values, float64.
+    `counts`: [tensors, bins], float64.
     """
 
     node: Array
@@ -137,6 +147,7 @@ class SmallHistograms:
 
 
 _WIDTH = 3.5  # standard deviations around the mean: a few outliers do not squeeze all else into one bin
+_OUTLIERS = 0.01  # of the values that are not 0: more are none
 
 
 def step_histograms(
@@ -275,16 +286,34 @@ class _Series:
         with np.errstate(invalid="ignore", over="ignore"):
             low = np.fmax(self._lows, mean - _WIDTH * std)
             high = np.fmin(self._highs, mean + _WIDTH * std)
+        integers = self._integers()
+        low[integers], high[integers] = np.ceil(low[integers]), np.floor(high[integers])
+        left, right = dense_edges()
+        for group in range(len(low)):
+            below = np.maximum(left, self._lows[group]) < low[group]
+            above = np.minimum(right, self._highs[group]) > high[group]
+            values = self._dense[group].sum() - self._dense[group, ZERO]
+            if self._dense[group, below | above].sum() > _OUTLIERS * values:
+                low[group], high[group] = self._lows[group], self._highs[group]
         counts = np.zeros((len(low), bins))
         for row in np.flatnonzero(np.isfinite(low) & np.isfinite(high)):
             if not low[row] < high[row]:
                 counts[row, bins // 2] = self._dense[row].sum()
                 continue
             share = np.arange(bins + 1) / bins
-            edges = np.maximum.accumulate(low[row] * (1 - share) + high[row] * share)
+            margin = 0.5 * integers[row]
+            edges = np.maximum.accumulate((low[row] - margin) * (1 - share) + (high[row] + margin) * share)
             one = slice(row, row + 1)
-            counts[row] = linear_bins(self._dense[one], self._lows[one], self._highs[one], edges).counts[0]
+            ends = self._lows[one], self._highs[one]
+            counts[row] = linear_bins(self._dense[one], *ends, edges, integers=bool(integers[row])).counts[0]
         return low, high, counts
+
+    def _integers(self) -> Mask:
+        """The groups of which all rows have an integer dtype, bool [groups]."""
+        dtypes = self._catalog.dtypes.values
+        known = np.array([name.startswith(("int", "uint", "bool")) for name in dtypes], np.bool_)
+        rows = known[self._catalog.column("dtype", self._rows)]
+        return self._reduce(np.logical_and, rows)
 
     def _range(self) -> tuple[float, float]:
         """The finite range of all rows, (0, 0) if there is none."""

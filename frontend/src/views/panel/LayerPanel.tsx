@@ -273,7 +273,7 @@ function Histogram({ histogram: { counts, low, high } }: { histogram: SmallHisto
     const height = most > 0 ? Math.min(1, count / most) * SIZE.height : 0;
     return `M${i * width} ${SIZE.height}v${-height}h${width - 1}v${height}`;
   });
-  const text = `Histogram of the output within mean ± 3.5 std, ${formatNumber(low, 3)} to ${formatNumber(high, 3)}`;
+  const text = `Histogram of the output, ${formatNumber(low, 3)} to ${formatNumber(high, 3)}`;
   return (
     <figure class="layer-histogram">
       <svg viewBox={`0 0 ${SIZE.width} ${SIZE.height}`} role="img" aria-label={text} preserveAspectRatio="none">
@@ -281,7 +281,7 @@ function Histogram({ histogram: { counts, low, high } }: { histogram: SmallHisto
       </svg>
       <figcaption class="num faint">
         <span>{formatNumber(low, 3)}</span>
-        <span>within mean ± 3.5 std</span>
+        <span>without outliers (at most 1 %)</span>
         <span>{formatNumber(high, 3)}</span>
       </figcaption>
     </figure>
