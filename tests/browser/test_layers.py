@@ -59,6 +59,17 @@ def test_a_click_selects_and_a_double_click_leads_to_the_ops(layers: TapPage) ->
     expect(page).to_have_url(re.compile(r"selected=[^&]*hidden"))
 
 
+def test_the_bookmark_of_a_layer_has_its_name(layers: TapPage) -> None:
+    page = layers.page
+    for name in ("hidden_1", "conv1_1"):
+        key = layer(page, name)
+        page.mouse.click(*point_of(page, key))
+        expect(page.get_by_test_id("layer-panel")).to_have_attribute("data-layer", key)
+        page.keyboard.press("a")
+    page.keyboard.press("A")
+    expect(page.locator(".bookmark-go .truncate")).to_have_text(["hidden", "conv1"])
+
+
 def test_a_weight_of_the_panel_leads_to_its_gradient(layers: TapPage) -> None:
     page = layers.page
     page.mouse.click(*point_of(page, layer(page, "hidden_1")))

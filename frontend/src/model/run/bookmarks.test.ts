@@ -3,10 +3,11 @@ import { type Bookmark, bookmarksText, type CurrentPlace, defaultName, isSamePla
 
 const RELU: Bookmark = { link: '#run=r&tensor=net/Relu:0', graph: 'g', place: 'net/Relu', step: 4, name: 'Relu', note: '' };
 
-test('a bookmark is called as its place, or as the view', () => {
+test('a bookmark is called as its place, as its layer, or as the view', () => {
   expect(defaultName('net/block_1/Relu', 'graph')).toBe('Relu');
   expect(defaultName('net/block_1/', 'graph')).toBe('block_1');
   expect(defaultName('', 'table')).toBe('Tensors');
+  expect(defaultName('', 'layers', 'conv_1')).toBe('conv_1');
 });
 
 test.each([
@@ -20,7 +21,7 @@ test.each([
   expect(placeText({ ...RELU, place, name })).toBe(scope);
 });
 
-const HERE: CurrentPlace = { graph: 'g', place: 'net/Relu', step: 4, view: 'graph' };
+const HERE: CurrentPlace = { graph: 'g', place: 'net/Relu', step: 4, view: 'graph', layer: null };
 
 test('one place at another step is another bookmark', () => {
   expect(isSamePlace({ ...RELU, name: 'x' }, HERE)).toBe(true);
@@ -33,6 +34,12 @@ test('a node has one bookmark in all views; without a place each view has its ow
   const timeline = { ...RELU, link: '#run=r&view=timeline', place: '' };
   expect(isSamePlace(timeline, { ...HERE, place: '', view: 'timeline' })).toBe(true);
   expect(isSamePlace(timeline, { ...HERE, place: '', view: 'table' })).toBe(false);
+});
+
+test('each layer has its own bookmark', () => {
+  const first = { ...RELU, link: '#run=r&view=layers&layer=a', place: '' };
+  const here: CurrentPlace = { ...HERE, place: '', view: 'layers', layer: 'a' };
+  expect([here, { ...here, layer: 'b' }, { ...here, layer: null }].map((each) => isSamePlace(first, each))).toEqual([true, false, false]);
 });
 
 test('all of them as text', () => {

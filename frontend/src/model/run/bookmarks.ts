@@ -16,17 +16,20 @@ export interface Bookmark {
 /** The current view. */
 export interface CurrentPlace extends Pick<Bookmark, 'graph' | 'place' | 'step'> {
   readonly view: View;
+  /** Key of the selected layer. */
+  readonly layer: string | null;
 }
 
-/** Whether it bookmarks the current view: there is one per place and step, and without a place one per view and step. */
+/** Whether it bookmarks the current view: there is one per place and step, and without a place one per view, layer and step. */
 export function isSamePlace(bookmark: Bookmark, here: CurrentPlace): boolean {
   const same = bookmark.graph === here.graph && bookmark.place === here.place && bookmark.step === here.step;
-  return same && (here.place !== '' || decodeLink(bookmark.link).view === here.view);
+  const { view, layer } = decodeLink(bookmark.link);
+  return same && (here.place !== '' || (view === here.view && layer === here.layer));
 }
 
-/** Default name of a bookmark: the end of its path, or the view. */
-export function defaultName(place: string, view: View): string {
-  if (place === '') return VIEW_TITLES[view];
+/** Default name of a bookmark: the end of its path, or the layer, or the view. */
+export function defaultName(place: string, view: View, layer?: string): string {
+  if (place === '') return layer ?? VIEW_TITLES[view];
   return place.replace(/\/$/, '').replace(/^.*\//, '');
 }
 

@@ -1,10 +1,11 @@
 import { computed, signal } from '@preact/signals';
 import { exactPlace } from '../../lib/host_page';
 import { type Bookmark, type CurrentPlace, defaultName, isSamePlace } from '../../model/run/bookmarks';
+import { selectedItem } from '../graph/layers';
 import { graphId, runId } from '../runs';
 import { selectedNode } from '../selection';
 import { step } from '../steps';
-import { chosenScope, view } from './choices';
+import { chosenLayer, chosenScope, view } from './choices';
 import { keptBookmarks } from './preferences';
 
 /** Bookmarks of the current run, stored in this browser; the newest is last. */
@@ -12,7 +13,8 @@ export const bookmarks = computed<readonly Bookmark[]>(() => (runId.value === nu
 
 const here = computed<CurrentPlace>(() => {
   const scope = chosenScope.value === null ? '' : `${chosenScope.value}/`;
-  return { graph: graphId.value ?? '', place: selectedNode.value ?? scope, step: step.value, view: view.value };
+  const place = selectedNode.value ?? scope;
+  return { graph: graphId.value ?? '', place, step: step.value, view: view.value, layer: chosenLayer.value };
 });
 
 export const bookmarkedHere = computed(() => bookmarks.value.some((one) => isSamePlace(one, here.value)));
@@ -45,8 +47,9 @@ export function toggleBookmark(): void {
     removeBookmark(found);
     return;
   }
-  const { view: shown, ...place } = here.value;
-  keep([...bookmarks.value, { ...place, link: exactPlace(location.hash), name: defaultName(place.place, shown), note: '' }]);
+  const { view: shown, layer: _, ...place } = here.value;
+  const name = defaultName(place.place, shown, selectedItem.value?.title);
+  keep([...bookmarks.value, { ...place, link: exactPlace(location.hash), name, note: '' }]);
 }
 
 export function removeBookmark(bookmark: Bookmark): void {
