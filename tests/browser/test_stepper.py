@@ -128,6 +128,33 @@ def test_the_loss_stands_below_each_what_if(tap: TapPage, tmp_path: Path) -> Non
         expect(remaining).to_contain_text("Loss still not finite")
         remaining.get_by_role("button").click()
         tap.expect_inspected("x")
+        tap.show_tab("overview")
+        expect(page.get_by_test_id("nothing-finite")).to_have_text("All elements are NaN/Inf.")
+
+
+def test_a_change_is_undone_by_key_wherever_the_focus_is(tap: TapPage, tmp_path: Path) -> None:
+    custom_loop(tmp_path / "loop")
+    page = tap.page
+    with serving(tmp_path, "--allow-replay") as site:
+        page.goto(f"{site.start_url}#run=loop&view=stepper&tensor=x:0")
+        expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
+        box, undo = page.get_by_test_id("override"), page.get_by_test_id("undo")
+        box.fill("x * 0.5")
+        page.get_by_test_id("apply").click()
+        expect(undo).to_be_enabled()
+        page.keyboard.press("Control+z")  # the disabled button lost the focus
+        expect(undo).to_have_count(0)
+        box.fill("x * 0.25")
+        box.press("Enter")
+        expect(undo).to_be_enabled()
+        box.press("Control+z")
+        expect(undo).to_have_count(0)
+        box.press("Enter")
+        expect(undo).to_be_enabled()
+        box.press_sequentially("1")
+        box.press("Control+z")  # of what was typed
+        expect(box).not_to_have_value("x * 0.251")
+        expect(undo).to_be_enabled()
         page.goto("about:blank")  # it would ask the server that ends now
 
 

@@ -136,6 +136,9 @@ export async function makeChange(change: Change): Promise<void> {
   await become((whatIfs) => withChange(whatIfs, change));
 }
 
+/** Whether the text of the box is the last change. */
+export const isDraftApplied = (): boolean => changesOf(shownWhatIfs.peek()).at(-1)?.expression === draft.peek().trim();
+
 export async function undoChange(): Promise<void> {
   await become(undo);
 }

@@ -7,7 +7,7 @@ import type { Histograms, Snapshot } from '../../model/wire/answers';
 import { workerName } from '../../model/wire/names';
 import { type CountName, isUnknown, LABELS, STATISTICS, shapeText, uncounted } from '../../model/wire/statistics';
 import { captured, history, snapshot, snapshots, stepHistogram } from '../../state/graph/node';
-import { panelTab } from '../../state/page/choices';
+import { panelTab, view } from '../../state/page/choices';
 import { runDetail, workerId } from '../../state/runs';
 import { goToStep, step } from '../../state/steps';
 import { MiniHistogram } from '../charts/MiniHistogram';
@@ -68,8 +68,9 @@ export function SummaryCard({ row, histogram, onHistogram }: SummaryCardProps) {
               <StatisticsGrid row={row} />
             </>
           ) : (
+            // Problems are those of the run, not of a what-if.
             <p class="faint" data-testid="nothing-finite">
-              All elements are NaN/Inf. See the origin in Problems.
+              All elements are NaN/Inf.{view.value !== 'stepper' && ' See the origin in Problems.'}
             </p>
           )}
         </>

@@ -1,3 +1,4 @@
+import { useEffect } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
 import type { Progress } from '../../model/wire/findings';
@@ -24,11 +25,15 @@ import { LogicTests } from './LogicTests';
 import { NodeCard } from './NodeCard';
 import { NodeList } from './NodeList';
 import { OverrideBox } from './OverrideBox';
-import { onReplayKey } from './replay_keys';
+import { onReplayKey, onUndoKey } from './replay_keys';
 import { WhatIfTable } from './WhatIfTable';
 
 /** A recorded step, node by node: inputs, outputs, and the effect of changes. */
 export function ReplayView() {
+  useEffect(() => {
+    document.addEventListener('keydown', onUndoKey);
+    return () => document.removeEventListener('keydown', onUndoKey);
+  }, []);
   const all = recordings.data.value;
   if (all === null) return recordings.error.value ? <Failure error={recordings.error.value} retry={recordings.reload} /> : null;
   if (all.recordings.length === 0) return <NothingRecorded />;

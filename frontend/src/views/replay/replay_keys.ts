@@ -1,5 +1,5 @@
 import { computing } from '../../state/replay/replay';
-import { moveBy, moveOut, moveToNext, redoChange, undoChange } from '../../state/replay/replay_cursor';
+import { isDraftApplied, moveBy, moveOut, moveToNext, redoChange, undoChange } from '../../state/replay/replay_cursor';
 
 interface StepperKey {
   readonly keys: readonly string[];
@@ -38,10 +38,18 @@ export const REPLAY_KEYS: readonly StepperKey[] = [
   },
 ];
 
+/** Undo and redo work wherever the focus is: *Apply* is disabled while it computes, and so loses the focus. */
+export function onUndoKey(event: KeyboardEvent): void {
+  if (!event.defaultPrevented && (event.ctrlKey || event.metaKey)) onReplayKey(event);
+}
+
 export function onReplayKey(event: KeyboardEvent): void {
-  const typing = event.target instanceof HTMLElement && event.target.closest('input, select, textarea') !== null;
+  const control = event.ctrlKey || event.metaKey;
+  const field = event.target instanceof HTMLElement ? event.target.closest('input, select, textarea, [contenteditable]') : null;
+  // Enter leaves the focus in the box; with nothing typed since, undo means the change.
+  const typing = field !== null && !(control && field.matches('.override-text') && isDraftApplied());
   if (typing || event.altKey || computing.value !== null) return;
-  const name = event.ctrlKey || event.metaKey ? `Ctrl+${event.key}` : event.key;
+  const name = control ? `Ctrl+${event.key}` : event.key;
   const action = REPLAY_KEYS.find((row) => name in row.actions)?.actions[name];
   if (!action) return;
   event.preventDefault();
