@@ -67,11 +67,11 @@ test('a trend of norms has no point where elements are not finite', () => {
 
 test('the count of NaN says that it is that of several tensors', () => {
   const one = dense({ 'net/dense/product': { nan: 4 } });
-  expect(badText(one, 'layer')).toBe('4 NaN at this step');
+  expect(badText(one)).toBe('4 NaN at this step');
   const three = dense({ 'net/dense/read': { pos_inf: 2 }, 'net/dense/product': { nan: 4 }, slope: { nan: 256 }, change: { nan: 575 } });
-  expect(badText(three, 'layer')).toBe('835 NaN in 3 tensors of this layer at this step; first:');
+  expect(badText(three)).toBe('835 NaN in 3 tensors at this step; first:');
   expect(graph.names.at(three.worst!.row)).toBe('net/dense/product');
   const infinite = dense({ slope: { pos_inf: 1 }, change: { neg_inf: 2 } });
-  expect(badText(infinite, 'layer')).toBe('3 Inf in 2 tensors of this layer at this step; first:');
-  expect(badText(joinStatistics([infinite, one, three], three), 'block')).toBe('839 NaN in 4 tensors of this block at this step; first:');
+  expect(badText(infinite)).toBe('3 Inf in 2 tensors at this step; first:');
+  expect(badText(joinStatistics([infinite, one, three], three))).toBe('839 NaN in 4 tensors at this step; first:');
 });

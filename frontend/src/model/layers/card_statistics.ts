@@ -60,12 +60,16 @@ export const meanText = ({ mean, std }: Pick<CardStatistics, 'mean' | 'std'>): s
   Number.isNaN(std) ? '' : `${measureText(mean)} ± ${measureText(std)}`;
 
 /** How many NaN, or infinities, it has; ends before the name of the tensor with the first of them. */
-export function badText({ nan, inf, badTensors }: CardStatistics, of: string): string {
+export function badText({ nan, inf, badTensors = 1 }: Pick<CardStatistics, 'nan' | 'inf'> & { badTensors?: number }): string {
   const elements = nan > 0 ? `${formatCount(nan)} NaN` : `${formatCount(inf)} Inf`;
-  return badTensors > 1 ? `${elements} in ${badTensors} tensors of this ${of} at this step; first:` : `${elements} at this step`;
+  return badTensors > 1 ? `${elements} in ${badTensors} tensors at this step; first:` : `${elements} at this step`;
 }
 
-const NOT_CAPTURED: CardStatistics = {
+/** `37.5 %`; empty if not captured. */
+export const zerosText = ({ zeroShare }: CardStatistics): string =>
+  Number.isNaN(zeroShare) ? '' : `${formatNumber(100 * zeroShare, 3)} %`;
+
+export const NOT_CAPTURED: CardStatistics = {
   nan: 0,
   inf: 0,
   badTensors: 0,
@@ -170,12 +174,9 @@ export class TensorRows {
   /** A statistic of a row; NaN for -1, `NONFINITE` if some of its elements are not finite. */
   statistic(row: number, name: MeasureName): number {
     if (row < 0) return NONE;
-    const isBad = NONFINITE_COUNTS.some((count) => this.step.column(count)[row]! > 0);
-    return isBad ? NONFINITE : this.step.column(name)[row]!;
+    return badOf(this.step, row).worst ? NONFINITE : this.step.column(name)[row]!;
   }
 }
-
-const NONFINITE_COUNTS = ['nan', 'pos_inf', 'neg_inf'] as const;
 
 /** The norm of several tensors together. */
 class Squares {

@@ -6,9 +6,9 @@ import './layers.css';
 import { signal } from '@preact/signals';
 import type { PlacedCard } from '../../layout/card_layout';
 import { registerGraphProbe } from '../../lib/probe';
-import { counted, formatCount, formatNumber } from '../../lib/text/format';
+import { counted, formatCount } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
-import { type CardStatistics, meanText, measureText } from '../../model/layers/card_statistics';
+import { type CardStatistics, meanText, measureText, NOT_CAPTURED, zerosText } from '../../model/layers/card_statistics';
 import type { CardWeight } from '../../model/layers/card_weights';
 
 import type { Item } from '../../model/layers/folding';
@@ -306,18 +306,18 @@ function announcement(key: string): string {
 /** Tooltip at the pointer. */
 function Tooltip({ card, x, y }: { card: PlacedCard; x: number; y: number }) {
   const { item } = card;
-  const statistics = itemStatistics(item);
+  const statistics = itemStatistics(item) ?? NOT_CAPTURED;
   const rows: (readonly [string, string])[] = [
     ['class', item.className],
     ['output', shapeText(item, statistics)],
     ['parameters', item.parameters > 0 ? shortCount(item.parameters) : ''],
     ['repeated', item.variants.length > 1 ? `${item.variants.length} times` : ''],
-    ['gradient norm', statistics ? measureText(statistics.gradientNorm) : ''],
-    ['update / weight', statistics ? measureText(statistics.updateRatio) : ''],
-    ['mean ± std', statistics ? meanText(statistics) : ''],
-    ['zeros', Number.isFinite(statistics?.zeroShare) ? `${formatNumber(100 * statistics!.zeroShare, 3)} %` : ''],
-    ['NaN', statistics?.nan ? formatCount(statistics.nan) : ''],
-    ['Inf', statistics?.inf ? formatCount(statistics.inf) : ''],
+    ['gradient norm', measureText(statistics.gradientNorm)],
+    ['update / weight', measureText(statistics.updateRatio)],
+    ['mean ± std', meanText(statistics)],
+    ['zeros', zerosText(statistics)],
+    ['NaN', statistics.nan ? formatCount(statistics.nan) : ''],
+    ['Inf', statistics.inf ? formatCount(statistics.inf) : ''],
   ];
   return (
     <div class="graph-tooltip" role="tooltip" style={{ left: `${x + 16}px`, top: `${y + 14}px` }}>

@@ -2,7 +2,7 @@ import { batch } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { formatCount, formatNumber } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
-import { badText, type CardStatistics, meanText, measureText } from '../../model/layers/card_statistics';
+import { badText, type CardStatistics, meanText, measureText, NOT_CAPTURED, zerosText } from '../../model/layers/card_statistics';
 import type { CardWeight } from '../../model/layers/card_weights';
 import type { TensorPlace } from '../../model/layers/cards';
 import type { Item } from '../../model/layers/folding';
@@ -94,10 +94,10 @@ export function LayerPanel({ item }: { item: Item }) {
             )}
             <MadeAt />
           </div>
-          {statistics && <Worst statistics={statistics} of={item.kind === 'block' ? 'block' : 'layer'} />}
+          {statistics && <Worst statistics={statistics} />}
           {item.kind !== 'input' && <Largest item={item} />}
           <Facts item={item} config={call?.config ?? ''} />
-          <Output item={item} statistics={statistics} />
+          <Output item={item} statistics={statistics ?? NOT_CAPTURED} />
           <Weights weights={cardsOf(item).flatMap((card) => card.weights)} trends={normTrends.data.value} />
           <Repetitions item={item} />
           <Neighbours title="Inputs" items={inputsOf(item)} />
@@ -161,7 +161,7 @@ export function TensorLink({ place, children }: { place: TensorPlace; children: 
 }
 
 /** How many NaN or Inf the layer has, and the first tensor with them. */
-function Worst({ statistics, of }: { statistics: CardStatistics; of: string }) {
+function Worst({ statistics }: { statistics: CardStatistics }) {
   const { nan, worst } = statistics;
   if (worst === null) return null;
   return (
@@ -172,7 +172,7 @@ function Worst({ statistics, of }: { statistics: CardStatistics; of: string }) {
       onClick={() => selectTensor(nameOf(worst))}
       data-testid="layer-worst"
     >
-      <b>{badText(statistics, of)}</b>
+      <b>{badText(statistics)}</b>
       <span class="truncate" title={nameOf(worst)}>
         {visible(nameOf(worst))}
       </span>
@@ -236,12 +236,12 @@ function Facts({ item, config }: { item: Item; config: string }) {
   return <FactsSection title="Facts" rows={rows} />;
 }
 
-function Output({ item, statistics }: { item: Item; statistics: CardStatistics | null }) {
+function Output({ item, statistics }: { item: Item; statistics: CardStatistics }) {
   const output = outputOf(item);
   const trend = normTrends.data.value?.get(output.row);
   const histogram = cardHistograms.data.value?.get(`${output.row}:${output.slot}`);
-  const text = statistics && meanText(statistics);
-  const zeros = statistics && Number.isFinite(statistics.zeroShare) ? `${formatNumber(100 * statistics.zeroShare, 3)} % zeros` : '';
+  const text = meanText(statistics);
+  const zeros = zerosText(statistics);
   return (
     <Section title="Output">
       {histogram && <Histogram histogram={histogram} />}
@@ -253,7 +253,7 @@ function Output({ item, statistics }: { item: Item; statistics: CardStatistics |
           L2 norm <Sparkline trend={sparkOf(trend)} name="L2 norm of the output" /> {norm(output)}
         </p>
       )}
-      <p class="num faint">{[text, zeros].filter(Boolean).join(' · ') || 'Not captured at this step.'}</p>
+      <p class="num faint">{[text, zeros && `${zeros} zeros`].filter(Boolean).join(' · ') || 'Not captured at this step.'}</p>
     </Section>
   );
 }

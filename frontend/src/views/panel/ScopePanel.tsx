@@ -1,6 +1,7 @@
 import { batch } from '@preact/signals';
 import { counted, formatCount, formatNumber } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
+import { badText } from '../../model/layers/card_statistics';
 import { sizeOf, type TensorPlace } from '../../model/layers/cards';
 import { splitScope } from '../../model/wire/names';
 import { graph } from '../../state/graph/graph';
@@ -108,7 +109,7 @@ function Worst() {
       onClick={() => selectTensor(nameOf(worst))}
       data-testid="scope-worst"
     >
-      <b>{worst.nan > 0 ? `${formatCount(worst.nan)} NaN at this step` : `${formatCount(worst.inf)} Inf at this step`}</b>
+      <b>{badText(worst)}</b>
       <span class="truncate" title={nameOf(worst)}>
         {visible(nameOf(worst))}
       </span>
