@@ -51,7 +51,7 @@ def site(demo_logs: Path) -> Iterator[Site]:
 def serve() -> Iterator[Serve]:
     """Starts servers over other log directories, and ends them after the test."""
     with ExitStack() as stack:
-        yield lambda logdir: stack.enter_context(serving(logdir))
+        yield lambda logdir, *options: stack.enter_context(serving(logdir, *options))
 
 
 def chromium_path() -> str:

@@ -30,7 +30,7 @@ def zoom(tap: TapPage, wanted: float) -> None:
     box = tap.page.evaluate("name => window.tensortap.node(name)", NODE)
     tap.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     tap.page.mouse.wheel(0, -math.log(36 * wanted / box["height"]) / WHEEL)
-    reached = "([name, height]) => Math.abs(window.tensortap.node(name).height - height) < 1"
+    reached = "([name, height]) => Math.abs(window.tensortap.node(name).height - height) < 0.01"
     tap.page.wait_for_function(reached, arg=[NODE, 36 * wanted])
 
 

@@ -110,68 +110,68 @@ def test_a_nan_is_stepped_to_and_repaired(tap: TapPage, replaying: Site, recorde
     assert len(begins) > 4 and len(set(begins)) == 1
 
 
-def test_the_loss_stands_below_each_what_if(tap: TapPage, tmp_path: Path) -> None:
+def test_the_loss_stands_below_each_what_if(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
     custom_loop(tmp_path / "loop")
     page = tap.page
-    with serving(tmp_path, "--allow-replay") as site:
-        page.goto(f"{site.start_url}#run=loop&view=stepper&tensor=x:0")
-        expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
-        losses = page.get_by_test_id("what-if-loss")
-        expect(losses).to_have_count(1)
-        page.get_by_test_id("override").fill("x * 0.5")
-        page.get_by_test_id("apply").click()
-        expect(losses).to_have_count(2)
-        expect(losses.last).to_have_text(re.compile(r"^loss [\d.e-]+ \([+−][\d.e-]+\)$"))
-        page.get_by_test_id("override").fill("where(x > 9, x, -1) / 0")
-        page.get_by_test_id("apply").click()
-        remaining = page.get_by_test_id("what-if-remaining")
-        expect(remaining).to_contain_text("Loss still not finite")
-        remaining.get_by_role("button").click()
-        tap.expect_inspected("x")
-        tap.show_tab("overview")
-        expect(page.get_by_test_id("nothing-finite")).to_have_text("All elements are NaN/Inf.")
+    site = serve(tmp_path, "--allow-replay")
+    page.goto(f"{site.start_url}#run=loop&view=stepper&tensor=x:0")
+    expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
+    losses = page.get_by_test_id("what-if-loss")
+    expect(losses).to_have_count(1)
+    page.get_by_test_id("override").fill("x * 0.5")
+    page.get_by_test_id("apply").click()
+    expect(losses).to_have_count(2)
+    expect(losses.last).to_have_text(re.compile(r"^loss [\d.e-]+ \([+−][\d.e-]+\)$"))
+    page.get_by_test_id("override").fill("where(x > 9, x, -1) / 0")
+    page.get_by_test_id("apply").click()
+    remaining = page.get_by_test_id("what-if-remaining")
+    expect(remaining).to_contain_text("Loss still not finite")
+    remaining.get_by_role("button").click()
+    tap.expect_inspected("x")
+    tap.show_tab("overview")
+    expect(page.get_by_test_id("nothing-finite")).to_have_text("All elements are NaN/Inf.")
 
 
-def test_a_change_is_undone_by_key_wherever_the_focus_is(tap: TapPage, tmp_path: Path) -> None:
+def test_a_change_is_undone_by_key_wherever_the_focus_is(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
     custom_loop(tmp_path / "loop")
     page = tap.page
-    with serving(tmp_path, "--allow-replay") as site:
-        page.goto(f"{site.start_url}#run=loop&view=stepper&tensor=x:0")
-        expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
-        box, undo = page.get_by_test_id("override"), page.get_by_test_id("undo")
-        box.fill("x * 0.5")
-        page.get_by_test_id("apply").click()
-        expect(undo).to_be_enabled()
-        page.keyboard.press("Control+z")  # the disabled button lost the focus
-        expect(undo).to_have_count(0)
-        box.fill("x * 0.25")
-        box.press("Enter")
-        expect(undo).to_be_enabled()
-        box.press("Control+z")
-        expect(undo).to_have_count(0)
-        box.press("Enter")
-        expect(undo).to_be_enabled()
-        box.press_sequentially("1")
-        box.press("Control+z")  # of what was typed
-        expect(box).not_to_have_value("x * 0.251")
-        expect(undo).to_be_enabled()
-        page.goto("about:blank")  # it would ask the server that ends now
+    site = serve(tmp_path, "--allow-replay")
+    page.goto(f"{site.start_url}#run=loop&view=stepper&tensor=x:0")
+    expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
+    box, undo = page.get_by_test_id("override"), page.get_by_test_id("undo")
+    box.fill("x * 0.5")
+    page.get_by_test_id("apply").click()
+    expect(undo).to_be_enabled()
+    page.keyboard.press("Control+z")  # the disabled button lost the focus
+    expect(undo).to_have_count(0)
+    box.fill("x * 0.25")
+    box.press("Enter")
+    expect(undo).to_be_enabled()
+    box.press("Control+z")
+    expect(undo).to_have_count(0)
+    box.press("Enter")
+    expect(undo).to_be_enabled()
+    box.press_sequentially("1")
+    box.press("Control+z")  # of what was typed
+    expect(box).not_to_have_value("x * 0.251")
+    expect(undo).to_be_enabled()
 
 
-def test_handles_are_named_like_their_variables_on_a_phone_too(tap: TapPage, tmp_path: Path) -> None:
+def test_handles_are_named_like_their_variables_on_a_phone_too(
+    tap: TapPage, serve: Serve, tmp_path: Path
+) -> None:
     """GIVEN `unknown`, the handle of a weight THEN the list names the weight; list and graph are stacked."""
     page = tap.page
     fit(tmp_path / "logs" / "cnn", small_models.cnn(), np.zeros((8, 8, 8, 2), "f"), np.zeros(8))
-    with serving(tmp_path / "logs", "--allow-replay") as site:
-        page.set_viewport_size({"width": 390, "height": 844})
-        page.goto(f"{site.start_url}#view=stepper")
-        expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
-        page.get_by_test_id("stepper-filter").fill("kernel")
-        handle = page.locator('[data-testid="stepper-row"][data-node^="unknown"]').first
-        expect(handle).to_contain_text("kernel")
-        for part in (".stepper-side", ".stepper > .pane-body"):
-            expect(page.locator(part)).to_have_css("width", "390px")
-        page.goto("about:blank")  # it would ask the server that ends now
+    site = serve(tmp_path / "logs", "--allow-replay")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{site.start_url}#view=stepper")
+    expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
+    page.get_by_test_id("stepper-filter").fill("kernel")
+    handle = page.locator('[data-testid="stepper-row"][data-node^="unknown"]').first
+    expect(handle).to_contain_text("kernel")
+    for part in (".stepper-side", ".stepper > .pane-body"):
+        expect(page.locator(part)).to_have_css("width", "390px")
 
 
 def test_the_logic_of_a_step_is_tested_by_buttons(tap: TapPage, replaying: Site) -> None:

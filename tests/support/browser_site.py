@@ -28,7 +28,7 @@ class Site:
         return f"{self.url}?token={TOKEN}"
 
 
-Serve = Callable[[Path], Site]
+Serve = Callable[..., Site]  # takes the arguments of `serving`
 
 
 @contextmanager
