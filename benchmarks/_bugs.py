@@ -57,6 +57,12 @@ def bug(*rules: str) -> Callable[[Callable[[Tap, bool], None]], Callable[[Tap, b
     return note
 
 
+def feed(train_step: Callable[..., Any], *data: Array) -> None:
+    """Calls a step with the batches of some arrays."""
+    for at in range(0, len(data[0]), BATCH):
+        train_step(*(tf.constant(part[at : at + BATCH]) for part in data))
+
+
 def table(features: int = 8, classes: int = 3) -> tuple[Array, Array]:
     """Classes of normalized features."""
     random = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
-from _bugs import BATCH, STEPS, Array, bug, fitting, from_logits, layers, mlp, pictures, table
+from _bugs import BATCH, STEPS, Array, bug, feed, fitting, from_logits, layers, mlp, pictures, table
 
 from tensortap import Tap
 
@@ -29,8 +29,7 @@ def train(
         optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
         return loss
 
-    for number in range(len(data[0]) // BATCH):
-        train_step(*(tf.constant(part[number * BATCH : (number + 1) * BATCH]) for part in data))
+    feed(train_step, *data)
 
 
 def cross_entropy(labels: Any, logits: Any) -> Any:
@@ -160,10 +159,7 @@ def shrunk_by_hand(tap: Tap, broken: bool) -> None:
             variable.assign(variable * (0.5 if broken else 0.9999))  # bug
         return loss
 
-    x, y = table()
-    for number in range(STEPS):
-        part = slice(number * BATCH, (number + 1) * BATCH)
-        train_step(tf.constant(x[part]), tf.constant(y[part]))
+    feed(train_step, *table())
 
 
 @bug("LossNotDecreasing", "NegatedLoss")
@@ -181,10 +177,7 @@ def ascent(tap: Tap, broken: bool) -> None:
         optimizer.apply_gradients(zip(gradients, variables, strict=True))
         return loss
 
-    x, y = table()
-    for number in range(STEPS):
-        part = slice(number * BATCH, (number + 1) * BATCH)
-        train_step(tf.constant(x[part]), tf.constant(y[part]))
+    feed(train_step, *table())
 
 
 @bug("DeadGradient", "AbsorbedUpdate")
@@ -232,9 +225,7 @@ def hard_attention(tap: Tap, broken: bool) -> None:
         optimizer.apply_gradients(zip(gradients, variables, strict=True))
         return loss
 
-    for number in range(STEPS):
-        part = slice(number * BATCH, (number + 1) * BATCH)
-        train_step(tf.constant(x[part]), tf.constant(y[part]))
+    feed(train_step, x, y)
 
 
 @bug("ExplodingTensor")

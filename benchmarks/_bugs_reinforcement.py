@@ -11,7 +11,7 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
-from _bugs import BATCH, STEPS, Array, bug, layers
+from _bugs import BATCH, STEPS, Array, bug, feed, layers
 
 from tensortap import Tap
 
@@ -112,8 +112,7 @@ def advantage_actor_critic(tap: Tap, broken: bool) -> None:
         apply(optimizer, tape, loss, variables)  # bug
         return loss
 
-    for number in range(STEPS):
-        train_step(*(tf.constant(part[number * BATCH : (number + 1) * BATCH]) for part in data))
+    feed(train_step, *data)
 
 
 @bug("ExplodingTensor")
@@ -179,6 +178,4 @@ def deterministic_policy(tap: Tap, broken: bool) -> None:
             slow.assign(0.995 * slow + 0.005 * fast)
         return loss
 
-    columns = states, actions[:, None].astype(np.float32), rewards[:, None], following
-    for number in range(STEPS):
-        train_step(*(tf.constant(part[number * BATCH : (number + 1) * BATCH]) for part in columns))
+    feed(train_step, states, actions[:, None].astype(np.float32), rewards[:, None], following)

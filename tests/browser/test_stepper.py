@@ -110,12 +110,17 @@ def test_a_nan_is_stepped_to_and_repaired(tap: TapPage, replaying: Site, recorde
     assert len(begins) > 4 and len(set(begins)) == 1
 
 
-def test_the_loss_stands_below_each_what_if(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
+@pytest.fixture
+def at_input(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
+    """The page replays a step of a custom loop, with its input selected."""
     custom_loop(tmp_path / "loop")
+    tap.page.goto(f"{serve(tmp_path, '--allow-replay').start_url}#run=loop&view=stepper&tensor=x:0")
+    expect(tap.page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
+
+
+@pytest.mark.usefixtures("at_input")
+def test_the_loss_stands_below_each_what_if(tap: TapPage) -> None:
     page = tap.page
-    site = serve(tmp_path, "--allow-replay")
-    page.goto(f"{site.start_url}#run=loop&view=stepper&tensor=x:0")
-    expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
     losses = page.get_by_test_id("what-if-loss")
     expect(losses).to_have_count(1)
     page.get_by_test_id("override").fill("x * 0.5")
@@ -132,12 +137,9 @@ def test_the_loss_stands_below_each_what_if(tap: TapPage, serve: Serve, tmp_path
     expect(page.get_by_test_id("nothing-finite")).to_have_text("All elements are NaN/Inf.")
 
 
-def test_a_change_is_undone_by_key_wherever_the_focus_is(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
-    custom_loop(tmp_path / "loop")
+@pytest.mark.usefixtures("at_input")
+def test_a_change_is_undone_by_key_wherever_the_focus_is(tap: TapPage) -> None:
     page = tap.page
-    site = serve(tmp_path, "--allow-replay")
-    page.goto(f"{site.start_url}#run=loop&view=stepper&tensor=x:0")
-    expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
     box, undo = page.get_by_test_id("override"), page.get_by_test_id("undo")
     box.fill("x * 0.5")
     page.get_by_test_id("apply").click()
