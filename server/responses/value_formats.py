@@ -11,8 +11,8 @@ import numpy as np
 
 from tensortap.core.dtypes import Array, text_width, to_npy_dtype
 from tensortap.core.errors import LimitError, SelectionError
+from tensortap.core.slice_selection import Selection
 from tensortap.core.text import csv_text
-from tensortap.index.slice_selection import Selection
 from tensortap.index.snapshot import Snapshot
 
 from .json_arrays import RawJson, encode_array

@@ -17,9 +17,9 @@ from tensortap.analysis.compare.side import Side
 from tensortap.analysis.compare.tensor_pairs import read_pair
 from tensortap.analysis.notes import missing_pair_text
 from tensortap.core.errors import NotFoundError, SelectionError, ValueNotKeptError
+from tensortap.core.slice_selection import Selection
 from tensortap.html.comparison_report import comparison_html
 from tensortap.index.query.tensor_lookup import find_snapshot
-from tensortap.index.slice_selection import Selection
 from tensortap.index.snapshot import Snapshot
 from tensortap.index.values import find_value, select_slice
 

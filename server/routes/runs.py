@@ -12,7 +12,7 @@ from tensortap.analysis.compare.similar_runs import most_similar_run
 from tensortap.index.catalog.decode import STATISTICS_COLUMNS
 from tensortap.index.graph_store import GraphOverview
 from tensortap.index.logdir_index import LogIndex
-from tensortap.index.query.run_overview import RunOverview
+from tensortap.index.run_overview import RunOverview
 
 from ..log_reader import current_log, current_run, unreadable_folders
 from ..response_cache import cached

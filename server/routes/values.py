@@ -6,9 +6,9 @@ import re
 
 from flask import Blueprint, Response
 
+from tensortap.core.slice_selection import Selection
 from tensortap.index.query.tensor_lookup import find_snapshot, has_several_visits
 from tensortap.index.run_index import RunIndex
-from tensortap.index.slice_selection import Selection
 from tensortap.index.snapshot import Snapshot
 from tensortap.index.values import extreme_element, nonfinite_elements, select_slice, zero_elements
 

@@ -10,7 +10,7 @@ from tensortap.core.errors import NotARunError, NotFoundError
 from tensortap.core.text import counted, did_you_mean
 from tensortap.importers.resolve import as_logdir
 from tensortap.index.logdir_index import LogIndex
-from tensortap.index.query.run_overview import RunOverview
+from tensortap.index.run_overview import RunOverview
 from tensortap.storage.filesystem import is_folder
 from tensortap.storage.uri import path_of, shown_path
 

@@ -23,8 +23,8 @@ from tensortap.system.user_dirs import cache_folder
 
 from .cache.address_cache import AddressCache
 from .engine_reading import EngineReading
-from .query.run_overview import RunOverview
 from .run_index import LogCaches, RunIndex, RunReplacedError
+from .run_overview import RunOverview
 
 RUN_FILE = "run.json"
 # Unread statistics that justify a progress bar: about 30,000 snapshots, 0.2 s of reading.

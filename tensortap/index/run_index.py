@@ -33,8 +33,8 @@ from .engine_reading import EngineReading
 from .graph.graph_index import GraphIndex
 from .graph_store import GraphCache, GraphOverview
 from .missing_values import source_format
-from .query.run_overview import RunOverview, overview_of
 from .run_events import RunEvents
+from .run_overview import RunOverview, overview_of
 from .unknown_counts import unreported_counts
 from .worker_follower import WorkerFollower, WorkerStatus
 

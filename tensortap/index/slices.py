@@ -11,8 +11,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, LimitError
-
-from .slice_selection import Axis, Selection
+from tensortap.core.slice_selection import Axis, Selection
 
 ReadBytes = Callable[[int, int], bytes | memoryview]
 ReadInto = Callable[[int, Array], None]

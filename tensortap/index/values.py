@@ -13,12 +13,12 @@ from tensortap.core.dtypes import Array, numpy_dtype
 from tensortap.core.errors import DamagedError, SelectionError, ValueNotKeptError
 from tensortap.core.histogram import Histogram
 from tensortap.core.sampling import Sample, split_sample
+from tensortap.core.slice_selection import Selection, resolve_selection
 from tensortap.dump.read.values_reader import ValueReader, ValueRef, check_shape, read_value, value_ref
 
 from .catalog.commit_cache import read_histograms
 from .missing_values import no_value
 from .run_index import RunIndex
-from .slice_selection import Selection, resolve_selection
 from .slices import BLOCK, GAP, check_limit, read_selected, read_selected_strings
 from .snapshot import Snapshot
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensortap.core.errors import DamagedError, LimitError
+from tensortap.core.slice_selection import resolve_selection
 from tensortap.index import slices
-from tensortap.index.slice_selection import resolve_selection
 from tensortap.index.slices import read_selected, read_selected_strings
 
 BOUND = st.none() | st.integers(-9, 9)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensortap.core.errors import SelectionError
-from tensortap.index.slice_selection import parse_selection, resolve_selection
+from tensortap.core.slice_selection import parse_selection, resolve_selection
 
 LENGTHS = st.lists(st.integers(0, 6), max_size=4)
 BOUND = st.none() | st.integers(-9, 9)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..unknown_counts import at_least, snapshots_not_counted
+from .unknown_counts import at_least, snapshots_not_counted
 
 if TYPE_CHECKING:
-    from ..run_index import RunIndex
+    from .run_index import RunIndex
 
 
 @dataclass(frozen=True, slots=True)
