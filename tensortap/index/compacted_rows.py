@@ -32,10 +32,8 @@ FILE_COLUMNS = (
     *("step", "visit", "worker", "seq", "time", "device", "dtype", "shape"),
     *(*STATISTICS_COLUMNS, "value_codec", "value_file"),
 )
-OWN_COLUMNS = (
-    "worker",
-    "place",
-)  # code of the worker; position in the files of all parts, one after the other
+# Code of the worker; position in the files of all parts, one after the other.
+OWN_COLUMNS = ("worker", "place")
 Read = Callable[[CompactedPart, Array | None], pa.Table]
 
 

@@ -57,9 +57,8 @@ class ValuesWriter:
         self._file = AppendFile(worker_dir)  # has the buffers of all shards
         self._shard: _Shard | None = None
         self._full: _Shard | None = None  # the one before, until it is complete
-        self._short: dict[
-            int, int
-        ] = {}  # full shards whose last values were refused: offset after the others
+        # Of full shards whose last values were refused: the offset after the others.
+        self._short: dict[int, int] = {}
 
     def append(
         self, name: str, data: bytes | memoryview, dtype: str | None, shape: tuple[int, ...], align: int
