@@ -2,7 +2,7 @@
 `tests/capture/test_tf_private.py` pins them.
 
 Private because TensorFlow offers no public way to see what a traced function computes. Nothing else in
-this room imports from `tensorflow.python` or `tensorflow.core`.
+this package imports from `tensorflow.python` or `tensorflow.core`.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ def forward_function(definition: FunctionDef) -> str:
 def install_call_hook(hook: CallHook) -> Callable[[], None]:
     """Sends every eager call of a traced function through `hook`; returns a function that removes the hook.
 
-    `Context.call_function` is the one waist through which tf.function, Keras' train, test and predict
-    functions, SavedModel signatures and a tape's forward and backward functions run.
+    `Context.call_function` is what tf.function, Keras' train, test and predict
+    functions, SavedModel signatures and a tape's forward and backward functions all run through.
     """
     original = context.Context.call_function
 
