@@ -130,6 +130,19 @@ def test_the_steps_that_were_asked_for_are_recorded(logdir: Path) -> None:
     assert recording.versions["tensorflow"] == tf.__version__
 
 
+def test_a_closed_tap_leaves_no_thread(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", Watch(steps=every(1)), record=every(1)) as tap:
+        step = tap.function(lambda x: x + 1)
+        step(tf.zeros(1000))
+        assert tap.flush()
+        step(tf.zeros(1000))
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith("tensortap-")]
+    for thread in threads:
+        thread.join(60)
+    assert not [thread.name for thread in threads if thread.is_alive()]
+    assert len(find_recordings(tmp_path / "r")) == 2
+
+
 def test_any_tensor_can_be_computed_again_also_in_loops(logdir: Path) -> None:
     recording = read_recording(find_recordings(logdir / "rnn")[0].path)
     with LoadedCall(recording) as call:

@@ -249,20 +249,26 @@ class RunRecordings:
         with self._changed:
             if self._waiting:
                 self._ensure_thread()
-            alone = self._thread is None
+            alone = bool(self._waiting) and self._thread is None
         while alone and self._waiting:
             self._write_one()
         with self._changed:
             return self._changed.wait_for(lambda: not self._waiting and not self._busy, timeout)
 
     def _write_all(self) -> None:
+        """Ends when nothing waits, so that no idle thread stays behind."""
         while True:
+            with self._changed:
+                if not self._waiting:
+                    self._thread = None
+                    return
             self._write_one()
 
     def _write_one(self) -> None:
-        """The next recording that waits, or comes."""
+        """The next recording that waits."""
         with self._changed:
-            self._changed.wait_for(lambda: bool(self._waiting))
+            if not self._waiting:
+                return
             item = self._waiting.popleft()
             self._busy = True
         try:
