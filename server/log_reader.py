@@ -270,7 +270,8 @@ def _mark_damage(response: Response) -> Response:
     damage: list[str] = []
     for run_id in filter(None, asked):
         with suppress(NotFoundError):
-            damage += (_hidden_run(run_id) or reader.log.run(run_id)).damage
+            run = _hidden_run(run_id) or reader.log.run(run_id)
+            damage += [*run.damage, *run.unfinished]
     if damage:
         more = f" And {len(damage) - 1} more." if len(damage) > 1 else ""
         text = f"{damage[0][:_MAX_HEADER]}{more}".encode("ascii", "backslashreplace").decode()

@@ -226,7 +226,7 @@ class Run:
     def damage(self) -> list[str]:
         """Sentences about data that cannot be read and are missing in all results; graphs are included once
         they are read. `tensortap check` verifies everything."""
-        return list(self._index.damage)
+        return [*self._index.damage, *self._index.unfinished]
 
     def sql(self, query: str) -> Table:
         """Run a SELECT in DuckDB's dialect over the run's statistics.

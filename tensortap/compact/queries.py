@@ -19,6 +19,7 @@ from tensortap.core.text import did_you_mean
 from tensortap.dump.format.layout import missing_statistics
 from tensortap.dump.format.run_files import CLOSED_FILE, worker_info, wrong_total
 from tensortap.dump.read.runs import RunReader
+from tensortap.storage.entry import Entry
 from tensortap.storage.filesystem import scan
 from tensortap.storage.uri import is_remote
 
@@ -194,9 +195,10 @@ class _Tables:
             missing = [*tail.damage, *([] if tail.denied is None else [tail.denied])]
             if tail.closed and not missing:
                 missing = wrong_total(self._run_dir / info.worker, count)
-            elif tail.pending and info.is_gone:
-                missing.append(f"{info.worker} was stopped. {tail.pending}")
-            names = _names(self._run_dir / info.worker)
+            entries = _entries(self._run_dir / info.worker)
+            if tail.pending and not info.is_live(self._run_dir / info.worker, entries):
+                missing.append(f"{info.worker}: {tail.pending}")
+            names = [entry.name for entry in entries]
             if not (tail.closed or tail.denied) and CLOSED_FILE in names:
                 closed = f"{info.worker} was closed, but its statistics are truncated."
                 missing.append(f"{closed} {tail.pending or ''}".strip())
@@ -288,10 +290,10 @@ class _Tables:
         )
 
 
-def _names(folder: Path) -> list[str]:
-    """The names of a worker's files; empty while the folder is being removed."""
+def _entries(folder: Path) -> list[Entry]:
+    """What is in a worker's folder; nothing while it is being removed."""
     try:
-        return [entry.name for entry in scan(folder)]
+        return list(scan(folder))
     except (OSError, DamagedError):
         return []
 

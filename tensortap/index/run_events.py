@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tensortap.core.errors import NotFoundError
-from tensortap.dump.format.events import EventsTail
+from tensortap.dump.format.events import EventsTail, incomplete_line
 
 MAX_EVENTS = 10_000  # of a run that are held; batches do not count
 MAX_NAMES = 100  # of one entry of the logs
@@ -157,6 +157,11 @@ class RunEvents:
     def damage(self) -> list[str]:
         """Sentences about skipped lines and unreadable files."""
         return [sentence for tail in list(self._tails.values()) for sentence in tail.problems]
+
+    def unfinished(self, workers: Iterable[str]) -> list[str]:
+        """Sentences about incomplete last lines of some workers."""
+        pending = {worker: tail.pending for worker, tail in list(self._tails.items()) if worker in workers}
+        return [f"{worker}: {incomplete_line(count)}" for worker, count in pending.items() if count]
 
     @property
     def denied(self) -> list[str]:

@@ -439,9 +439,10 @@ class RunIndex:
 
     @property
     def unfinished(self) -> list[str]:
-        """Sentences about the torn tails of workers that were stopped, which stay incomplete."""
-        stopped = [worker for worker in self.workers if worker.pending and not (worker.live or worker.closed)]
-        return [f"{worker.id} was stopped. {worker.pending}" for worker in stopped]
+        """Sentences about the ends of the files of stopped workers: not written to their end, or damaged."""
+        stopped = [worker for worker in self.workers if not (worker.live or worker.closed)]
+        found = [f"{worker.id}: {worker.pending}" for worker in stopped if worker.pending]
+        return found + self.events.unfinished([worker.id for worker in stopped])
 
     @property
     def dropped(self) -> int:

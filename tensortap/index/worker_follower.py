@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +13,10 @@ from tensortap.dump.format.run_files import WorkerInfo, WorkerSummary, read_clos
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.entry import Entry
-from tensortap.storage.filesystem import scan, stat_path
+from tensortap.storage.filesystem import scan
 
 from .catalog.catalog import Catalog
 
-LIVE_SECONDS = 60.0  # a worker that has not closed and wrote so recently counts as live
-# So long a worker of this host counts as live even if no process has its number: it may run in a container.
-UNSEEN_SECONDS = 5.0
 # Of file at a time, some 90,000 snapshots: bounds the memory that decoding takes.
 POLL_BYTES = 16 * 1024 * 1024
 
@@ -136,20 +132,7 @@ class WorkerFollower:
         self._missing_statistics = missing_statistics(self.info.worker, names)
         self._live = False
         if not self._tail.closed:
-            patience = UNSEEN_SECONDS if self.info.is_gone else LIVE_SECONDS
-            last_write = self._last_write(entries) / 1e9
-            self._live = time.time() - last_write < patience
-
-    def _last_write(self, entries: list[Entry]) -> int:
-        """Nanoseconds since 1970; 0 if unknown. Listings of web servers have no folder times, so the newest
-        file counts."""
-        dated = [entry.mtime_ns for entry in entries if entry.is_dated]
-        undated = [entry.name for entry in entries if not entry.is_dated and entry.name.startswith("stats-")]
-        if undated:
-            with suppress(OSError, DamagedError):  # it is just being removed
-                newest = stat_path(self._folder / max(undated))
-                dated += [newest.mtime_ns] if newest.is_dated else []
-        return max(dated, default=0)
+            self._live = self.info.is_live(self._folder, entries)
 
     @property
     def denied(self) -> list[str]:
@@ -159,6 +142,9 @@ class WorkerFollower:
     def status(self) -> WorkerStatus:
         """Current status of the worker."""
         info, tail = self.info, self._tail
+        pending, damage = tail.pending, self._missing()
+        if tail.broken and self._closing is None and not self._live:  # no kill leaves this
+            pending, damage = None, [*damage, f"{info.worker}: {pending}"]
         return WorkerStatus(
             id=info.worker,
             host=info.host,
@@ -168,8 +154,8 @@ class WorkerFollower:
             closed=tail.closed,
             snapshots=self._snapshots,
             dropped=tail.dropped,
-            pending=tail.pending,
-            damage=[*filter(None, [info.damage]), *tail.damage, *self._missing(), *self.denied],
+            pending=pending,
+            damage=[*filter(None, [info.damage]), *tail.damage, *damage, *self.denied],
             live=self._live,
         )
 

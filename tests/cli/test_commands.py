@@ -483,12 +483,13 @@ def test_an_incomplete_commit_of_a_stopped_worker_is_reported(
     assert "incomplete" in run("ls", tmp_path)[1]
     for command in (["show"], ["nan"], ["rules"], ["sql", "SELECT count(*) FROM snapshots"]):
         _, _, err = run(command[0], folder, *command[1:])
-        assert "was stopped. " in err
-        assert "not committed yet" in err
+        assert "not committed yet: their write is unfinished, or they are damaged." in err
     client = create_app(tmp_path).test_client()
     runs = {each["name"]: each for each in client.get("/api/runs").get_json()["runs"]}
     (sentence,) = client.get(f"/api/runs/{runs['exp/first']['id']}").get_json()["damage"]
     assert "not committed yet" in sentence
+    answer = client.get(f"/api/runs/{runs['exp/first']['id']}/snapshots")
+    assert answer.headers["X-Tensortap-Damage"] == sentence
 
 
 def test_missing_statistics_of_a_killed_worker_are_reported(run: Run, tmp_path: Path) -> None:

@@ -60,6 +60,11 @@ def encode_event(record: Mapping[str, Any]) -> bytes:
     return _HEAD + b"%08x" % google_crc32c.value(rest) + b'", ' + rest + b"\n"
 
 
+def incomplete_line(pending: int) -> str:
+    """A sentence about `EventsTail.pending` bytes."""
+    return f"its events end in an incomplete line of {pending:,} bytes: unfinished, or damaged."
+
+
 def _escape(lone: re.Match[str]) -> str:
     return f"\\\\u{ord(lone[0]):04x}"
 

@@ -92,13 +92,13 @@ def read_frame(file: FileReader, offset: int, max_body: int = MAX_BODY) -> Frame
     length = _metadata_length(head)
     start = file.read(offset, 8 + length)
     if len(start) < 8 + length:
-        raise DamagedError("A message is truncated.")
+        raise TruncatedError("A message is truncated.")
     message = parse_message(start[8:])
     if not 0 <= message.body_length <= max_body or message.body_length % 8:
         raise DamagedError("A message claims an impossible length.")
     crc_at, schema_crc = _find_commit(start)
     if offset + len(start) + message.body_length > file.size:
-        raise DamagedError("A message is truncated.")
+        raise TruncatedError("A message is truncated.")
     data = file.read_exactly(offset, len(start) + message.body_length)
     patched = bytearray(data)
     patched[crc_at : crc_at + 8] = b"00000000"
@@ -115,10 +115,14 @@ class WrongChecksumError(DamagedError):
         self.length = length
 
 
+class TruncatedError(DamagedError):
+    """The file ends in what looks like the beginning of a frame."""
+
+
 def _metadata_length(head: bytes) -> int:
-    if len(head) < 8:
-        raise DamagedError("A message is truncated.")
-    mark, length = struct.unpack("<II", head)
+    if len(head) < 8 and EOS.startswith(head[:4]):
+        raise TruncatedError("A message is truncated.")
+    mark, length = struct.unpack("<II", head.ljust(8, b"\0"))
     if mark != 0xFFFFFFFF or length % 8 or not 0 < length <= MAX_METADATA:
         raise DamagedError("Bytes that are not a message.")
     found: int = length

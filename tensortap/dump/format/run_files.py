@@ -6,7 +6,9 @@ import contextlib
 import os
 import platform
 import socket
+import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import MAXYEAR, UTC, datetime
 from pathlib import Path
@@ -20,8 +22,9 @@ from tensortap.core.errors import (
     TensortapError,
 )
 from tensortap.core.text import counted
+from tensortap.storage.entry import Entry
 from tensortap.storage.files import publish, publish_json, read_json
-from tensortap.storage.filesystem import exists
+from tensortap.storage.filesystem import exists, stat_path
 from tensortap.storage.uri import shown_path
 from tensortap.system.locks import is_gone
 from tensortap.system.redaction import recorded_command
@@ -34,6 +37,9 @@ WORKER_FILE = "worker.json"
 CLOSED_FILE = "closed.json"
 STARTED = ".started"  # ends the name of an empty file beside a worker's folder
 OTHER_RUN = f"{RUN_FILE} belongs to another run. Copy it again."
+LIVE_SECONDS = 60.0  # a worker that has not closed and wrote so recently counts as live
+# So long a worker of this host counts as live even if no process has its number: it may run in a container.
+UNSEEN_SECONDS = 5.0
 UNKNOWN_TIME = datetime.fromtimestamp(0, UTC)
 
 
@@ -142,6 +148,23 @@ class WorkerInfo:
     def is_gone(self) -> bool:
         """Whether its process was on this host and has ended. False if unknown."""
         return is_gone(self.host, self.pid)
+
+    def is_live(self, folder: Path, entries: Sequence[Entry]) -> bool:
+        """Whether it may still write, if it has not closed: by the age of what is in its folder."""
+        patience = UNSEEN_SECONDS if self.is_gone else LIVE_SECONDS
+        return time.time() - _last_write(folder, entries) / 1e9 < patience
+
+
+def _last_write(folder: Path, entries: Sequence[Entry]) -> int:
+    """Nanoseconds since 1970; 0 if unknown. Listings of web servers have no folder times, so the newest file
+    counts."""
+    dated = [entry.mtime_ns for entry in entries if entry.is_dated]
+    undated = [entry.name for entry in entries if not entry.is_dated and entry.name.startswith("stats-")]
+    if undated:
+        with contextlib.suppress(OSError, DamagedError):  # it is just being removed
+            newest = stat_path(folder / max(undated))
+            dated += [newest.mtime_ns] if newest.is_dated else []
+    return max(dated, default=0)
 
 
 def write_worker(folder: Path, rank: int | None, info: dict[str, Any]) -> None:

@@ -55,9 +55,11 @@ class Completeness:
         self.unnamed_bytes = 0
         self._dir = run_dir / worker.worker
         self._minor = worker.minor
+        entries = list(scan(self._dir))
+        self._live = worker.is_live(self._dir, entries)
         self._sizes = {
             entry.name: entry.size if entry.size >= 0 else stat_path(self._dir / entry.name).size
-            for entry in scan(self._dir)
+            for entry in entries
             if entry.is_file
         }
         self._snapshots = 0
@@ -138,7 +140,8 @@ class Completeness:
         )
         if self._closing is None:
             if tail.pending:
-                self.pending.append(tail.pending)
+                ends = self.damage if tail.broken and not self._live else self.pending
+                ends.append(tail.pending)
             elif tail.closed:
                 self.pending.append(
                     f"{CLOSED_FILE} is missing, although the statistics are closed: the process was stopped,"

@@ -26,7 +26,7 @@ from tensortap.storage.links import follow_links, links_are_followed
 from tensortap.storage.uri import is_remote
 from tensortap.storage.zip_archive import archive_of
 
-from ..format.events import EventsTail
+from ..format.events import EventsTail, incomplete_line
 from ..format.layout import VIEWER_PART
 from ..format.run_files import CLOSED_FILE, WorkerInfo
 from ..read.runs import RunReader
@@ -165,8 +165,9 @@ def _check_events(path: Path, worker: str, report: Report) -> int | None:
         count += len(events)
     report.events += count
     report.damage += tail.problems
-    if tail.pending and exists(path / worker / CLOSED_FILE):
-        report.damage.append(f"{worker}: its events end in an incomplete line of {tail.pending:,} bytes.")
+    if tail.pending:
+        ends = report.damage if exists(path / worker / CLOSED_FILE) else report.pending
+        ends.append(f"{worker}: {incomplete_line(tail.pending)}")
     return None if tail.denied else count
 
 

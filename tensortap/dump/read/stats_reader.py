@@ -17,7 +17,15 @@ from tensortap.core.names import is_worker_name
 from tensortap.storage.files import FileReader
 from tensortap.storage.filesystem import exists
 
-from ..format.frames import EOS, Frame, Resync, WrongChecksumError, read_frame, read_schema_message
+from ..format.frames import (
+    EOS,
+    Frame,
+    Resync,
+    TruncatedError,
+    WrongChecksumError,
+    read_frame,
+    read_schema_message,
+)
 from ..format.layout import foreign_text, is_foreign, stats_path
 from ..format.record_batches import (
     KNOWN_STATISTICS,
@@ -60,6 +68,7 @@ class StatsTail:
     Attributes:
         damage: sentences about what had to be skipped.
         pending: a sentence about a torn tail that may still be completed, or None.
+        broken: `pending` is not the beginning of a commit, so no killed worker wrote it.
         denied: a sentence about an unreadable file, which also blocks later files; or None.
         closed: the worker ended its last file in order.
         dropped: snapshots the worker says it lost.
@@ -70,6 +79,7 @@ class StatsTail:
             raise NotFoundError(f"{worker[:120]!r} is not a worker.")
         self.damage: list[str] = []
         self.pending: str | None = None
+        self.broken = False
         self.denied: str | None = None
         self.closed = False
         self.dropped = 0
@@ -123,6 +133,7 @@ class StatsTail:
         while True:
             # Looked for first: if the next file exists now, this one is complete.
             has_next = exists(stats_path(self._dir, self._file + 1))
+            self.broken = False
             try:
                 with FileReader(stats_path(self._dir, self._file), READ_AHEAD) as file:
                     finished = self._read_file(file, commits, columns, has_next, max_bytes)
@@ -196,6 +207,7 @@ class StatsTail:
     def _next_frame(self, file: FileReader, final: bool) -> Frame | None:
         """The frame at the offset, or the next one after damage; None if the rest is pending or lost."""
         found = None
+        torn = False
         try:
             frame = read_frame(file, self._offset)
             if frame.kind == "batch" or frame.end == file.size:
@@ -205,7 +217,7 @@ class StatsTail:
             reason = error.message
             found = _end_mark(file, self._offset + error.length)
         except DamagedError as error:
-            reason = error.message
+            reason, torn = error.message, isinstance(error, TruncatedError)
         found = found or self._resync.after(file, self._offset)
         rest = file.size - self._offset
         if found is not None:
@@ -214,7 +226,9 @@ class StatsTail:
             self._report(self._offset, f"{rest} bytes at the end skipped. {reason}")
             self._offset = file.size
         else:
-            self.pending = f"{rest} bytes at the end of {file.path.name} are not committed yet. {reason}"
+            what = "not committed yet: their write is unfinished, or they are damaged."
+            what = what if torn else f"not a valid commit. {reason}"
+            self.pending, self.broken = f"{rest} bytes at the end of {file.path.name} are {what}", not torn
         return found
 
     def _read_schema(self, file: FileReader, final: bool) -> bool:
