@@ -1,12 +1,14 @@
 """How the store grows: bytes per snapshot, opening (cold, warm), every query of the HTTP API, memory.
 
     python benchmarks/store.py [--sizes 20000x200,200000x200,200000x2000,1000000x2000] [--runs 1,10]
-                               [--tensorboard 200000x200] [--calls 60] [--compacted]
+                               [--tensorboard 200000x200] [--calls 60] [--compacted [--repeat 10] [--dir DIR]]
 
 A size is SNAPSHOTSxTENSORS. Each is written, opened without a saved index (cold) and with it (warm), and
 asked about tensors and steps drawn at random, each time in a separate process. `--runs` splits the first
 size over several runs. `--tensorboard` loads one size's statistics as histogram summaries too, with
-TensorBoard's own reader. Read the ratios: times depend on the machine and on what else it does.
+TensorBoard's own reader. `--repeat` writes a part of each size, and repeats its compacted files with later
+steps. `--dir` keeps what was written for the next call. Read the ratios: times depend on the machine and on
+what else it does.
 """
 
 from __future__ import annotations
@@ -21,9 +23,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from _table import print_table
 from query import Measured, ask_tensorboard, opened, resident, rows, write_dump, write_events
 
@@ -122,6 +127,49 @@ def folder_size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+def repeat_parts(run_dir: Path, times: int) -> None:
+    """Makes a compacted run of one worker so many times as long: the same rows, with later steps."""
+    from tensortap.compact.manifest import (
+        TABLES,
+        CompactedPart,
+        CompactFile,
+        Manifest,
+        join_tables,
+        publish_manifest,
+        read_manifest,
+        read_parquet,
+    )
+    from tensortap.compact.parts import merge_by_tensor, write_table
+
+    known = read_manifest(run_dir)
+    assert known is not None
+    ((worker, mark),) = known.workers.items()
+    steps, rows = known.parts[-1].last + 1, known.snapshots
+    day = 86_400_000_000  # microseconds
+    shifts = {"step": steps, "first_step": steps, "last_step": steps, "seq": rows, "first_seq": rows}
+    shifts |= {"time": day, "first_time": day, "last_time": day}
+
+    def later(part: CompactedPart, number: int) -> CompactedPart:
+        first, last = part.first + number * steps, part.last + number * steps
+        files = {}
+        for name in TABLES:
+            table = read_parquet(getattr(part, name).path(run_dir))
+            for column in shifts.keys() & {*table.column_names}:
+                kind = table.schema.field(column).type
+                moved = pc.add(table.column(column).cast(pa.int64()), number * shifts[column]).cast(kind)
+                table = table.set_column(table.column_names.index(column), column, moved)
+            files[name] = write_table(run_dir, f"{name}-{first}-{last}-repeated", table)
+        return CompactedPart(first, last, part.snapshots, part.bytes, **files)
+
+    parts = [later(part, number) for number in range(1, times) for part in known.parts]
+    parts = [*known.parts, *parts]
+    sources = {"run": str(run_dir), "sources": [asdict(part.by_tensor) for part in parts], "name": "repeated"}
+    by_tensor = CompactFile(**merge_by_tensor(sources))
+    longer = Manifest({worker: replace(mark, snapshots=rows * times)}, parts, by_tensor)
+    longer.tables = join_tables(run_dir, longer, "repeated")
+    publish_manifest(run_dir, longer)
+
+
 def compact_only(run_dir: Path) -> Measured:
     """Compacts a run, and removes its streams; what it took."""
     from tensortap.compact.compactor import compact_run
@@ -136,30 +184,47 @@ def compact_only(run_dir: Path) -> Measured:
     return found
 
 
-def measure(snapshots: int, tensors: int, runs: int, calls: int, compacted: bool = False) -> Measured:
-    """One size of dump, written and removed again."""
-    with tempfile.TemporaryDirectory() as folder:
-        dump, cache = Path(folder, "dump"), Path(folder, "cache")
-        for number in range(runs):
-            write_dump(dump / f"run_{number}", snapshots // runs, tensors)
-        streams = folder_size(dump) / snapshots
-        compaction = {"streams, bytes per snapshot": streams} if compacted else {}
-        if compacted:
-            for run_dir in dump.rglob("run.json"):
-                compaction |= compact_only(run_dir.parent)
-        steps = snapshots // runs // tensors
-        cold = in_a_process_of_its_own("open", dump, cache, tensors, steps, calls)
-        warm = in_a_process_of_its_own("ask", dump, cache, tensors, steps, calls)
-        sizes = {"dump": folder_size(dump) / snapshots, "saved index": folder_size(cache) / snapshots}
-    head = {"snapshots": snapshots, "tensors": tensors, "steps": steps, "runs": runs}
-    head |= {f"{name}, bytes per snapshot": size for name, size in sizes.items()}
-    names = ("open, s", "open, CPU s", "peak, MB")
-    return (
-        head
-        | compaction
-        | {f"cold: {name}": cold[name] for name in names}
-        | {f"warm: {k}": v for k, v in warm.items()}
-    )
+def prepare(
+    folder: Path, snapshots: int, tensors: int, runs: int, calls: int, compacted: bool, repeat: int
+) -> Measured:
+    """Writes one size of dump, and opens it without a saved index, which saves one."""
+    dump, cache = folder / "dump", folder / "cache"
+    for number in range(runs):
+        write_dump(dump / f"run_{number}", snapshots // runs // repeat, tensors)
+    found = {"snapshots": snapshots, "tensors": tensors, "steps": snapshots // runs // tensors, "runs": runs}
+    if compacted:
+        found["streams, bytes per snapshot"] = folder_size(dump) / snapshots * repeat
+        for run_dir in [path.parent for path in dump.rglob("run.json")]:
+            found |= compact_only(run_dir)
+            if repeat > 1:
+                repeat_parts(run_dir, repeat)
+    cold = in_a_process_of_its_own("open", dump, cache, tensors, int(found["steps"]), calls)
+    found |= {f"cold: {name}": cold[name] for name in ("open, s", "open, CPU s", "peak, MB")}
+    for name, each in {"dump": dump, "saved index": cache}.items():
+        found[f"{name}, bytes per snapshot"] = folder_size(each) / snapshots
+    return found
+
+
+def measure(
+    snapshots: int,
+    tensors: int,
+    runs: int,
+    calls: int,
+    compacted: bool = False,
+    repeat: int = 1,
+    kept: Path | None = None,
+) -> Measured:
+    """One size of dump. `kept`: where it stays, with the figures of writing it; None: it is removed again."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) if kept is None else kept / f"{snapshots}x{tensors}"
+        figures = folder / "figures.json"
+        if not figures.exists():
+            found = prepare(folder, snapshots, tensors, runs, calls, compacted, repeat)
+            figures.write_text(json.dumps(found), encoding="utf-8")
+        found = json.loads(figures.read_text(encoding="utf-8"))
+        steps = int(found["steps"])
+        warm = in_a_process_of_its_own("ask", folder / "dump", folder / "cache", tensors, steps, calls)
+    return found | {f"warm: {name}": value for name, value in warm.items()}
 
 
 def measure_tensorboard(snapshots: int, tensors: int) -> Measured:
@@ -230,6 +295,10 @@ def main() -> None:
     parser.add_argument("--tensorboard", default="200000x200", help="size for the comparison; empty for none")
     parser.add_argument("--calls", type=int, default=60, help="of each query")
     parser.add_argument("--compacted", action="store_true", help="ask runs of which only compact/ is left")
+    parser.add_argument(
+        "--repeat", type=int, default=1, help="of a size that is compacted: write this part of it"
+    )
+    parser.add_argument("--dir", type=Path, help="where sizes are, or are written (default: nowhere)")
     parser.add_argument("--ask", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.ask:
@@ -238,7 +307,9 @@ def main() -> None:
         return
     sizes = [size(text) for text in options.sizes.split(",")]
     grown = [measure(*sizes[0], int(runs), options.calls) for runs in options.runs.split(",") if runs != "1"]
-    columns = [measure(*each, 1, options.calls, options.compacted) for each in sizes]
+    columns = [
+        measure(*each, 1, options.calls, options.compacted, options.repeat, options.dir) for each in sizes
+    ]
     print_columns("Growth (milliseconds where nothing else is said)", columns + grown)
     for column in columns:
         print(f"\n{column['snapshots']:,.0f} snapshots of {column['tensors']:,.0f} tensors")

@@ -53,7 +53,11 @@ class ArrowBucket:
         selector = import_module("pyarrow.fs").FileSelector(place, recursive=recursive)
         try:
             found = self._fs.get_file_info(selector)
-        except OSError:
+        except OSError as error:
+            if "NO_SUCH_BUCKET" in str(error):
+                raise FileNotFoundError(place) from None
+            if "AWS Error" in str(error):  # a second request would fail, too, and say less
+                raise
             about = self.info(place)
             if about["type"] == "directory":
                 raise

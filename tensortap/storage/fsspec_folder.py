@@ -51,7 +51,17 @@ SMALL = 256 << 10  # bytes of a file that is read as a whole: each read waits fo
 _SMALL_FILES = 32 << 20  # bytes of all of them that are cached
 _AT_ONCE = 16  # requests at the same time
 _SETTLED = 3.0  # s after which a file that changes has another time, which stores report in seconds
-_AWS_ERROR = re.compile(r"AWS Error ([A-Z_]{3,40})\b")
+_AWS_ERROR = re.compile(
+    r"AWS Error (?:UNKNOWN .*ExceptionName: ([A-Za-z]{3,40})|([A-Z_]{3,40}))\b", re.DOTALL
+)
+_CAUSES = {
+    "ACCESS_DENIED": "the keys are missing or may not do this",
+    "INVALID_ACCESS_KEY_ID": "the keys are wrong",
+    "SIGNATURE_DOES_NOT_MATCH": "the keys are wrong",
+    "ExpiredToken": "the keys have expired",
+    "PermanentRedirect": "the bucket is in another region: set AWS_REGION",
+    "NETWORK_CONNECTION": "no connection, or no answer in time",
+}
 _T = TypeVar("_T")
 Version = tuple[int, int, int]  # size, time of change in ns, number of the ETag
 SmallFiles = dict[str, tuple[Version, bytes]]
@@ -354,8 +364,9 @@ def _kind(error: Exception) -> str:
     status = getattr(error, "status", None)
     named = _AWS_ERROR.search(str(error))
     detail = code if isinstance(code, str) and code.isalnum() else status if isinstance(status, int) else None
-    detail = named[1] if detail is None and named is not None else detail
-    return type(error).__name__ + (f" {detail}" if detail is not None else "")
+    detail = named[1] or named[2] if detail is None and named is not None else detail
+    cause = f": {_CAUSES[detail]}" if detail in _CAUSES else ""
+    return type(error).__name__ + (f" {detail}{cause}" if detail is not None else "")
 
 
 def _version(entry: Entry) -> Version:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from s3_server import s3_server
 
+from tensortap.core.errors import RemoteReadError
+from tensortap.storage import arrow_filesystem
 from tensortap.storage.arrow_filesystem import arrow_bucket
+from tensortap.storage.filesystem import scan
+from tensortap.storage.uri import path_of
 
 MAKES_BUCKET = "import s3fs; s3fs.S3FileSystem().mkdir('bucket')"
 PROGRAM = """
@@ -54,6 +61,67 @@ def test_a_plain_install_reads_and_writes_s3(tmp_path: Path) -> None:
         "NotADirectoryError s3://bucket/logs/r/run.json",
         "FileNotFoundError s3://nobucket/logs",
     ]
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize(
+    ("status", "code", "said"),
+    [
+        (403, "AccessDenied", "ACCESS_DENIED: the keys are missing or may not do this"),
+        (403, "InvalidAccessKeyId", "INVALID_ACCESS_KEY_ID: the keys are wrong"),
+        (403, "SignatureDoesNotMatch", "SIGNATURE_DOES_NOT_MATCH: the keys are wrong"),
+        (400, "ExpiredToken", "ExpiredToken: the keys have expired"),
+        (301, "PermanentRedirect", "PermanentRedirect: the bucket is in another region: set AWS_REGION"),
+        (404, "NoSuchBucket", "not there"),
+        (400, "InvalidArgument", "cannot be read"),
+    ],
+)
+def test_a_refusal_says_what_to_change(
+    status: int, code: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN a store that refuses, and names keys WHEN a folder is listed THEN one request tells the cause."""
+    requests = []
+
+    class Store(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            requests.append(self.path)
+            answer = f"<Error><Code>{code}</Code><Message>AKIASECRET</Message></Error>".encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Store) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+        with pytest.raises(OSError, match=said) as caught:
+            scan(path_of(f"s3://{code.lower()}/logs"))
+        server.shutdown()
+    assert isinstance(caught.value, FileNotFoundError if status == 404 else RemoteReadError)
+    assert "AKIASECRET" not in str(caught.value)
+    assert len(requests) == 1
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize("listens", [True, False])
+def test_a_store_that_does_not_answer(listens: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrow_filesystem, "_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.getsockname()[1]}")
+        if not listens:
+            server.close()
+        with pytest.raises(RemoteReadError, match="no connection, or no answer in time"):
+            scan(path_of(f"s3://silent-{listens}".lower()))
 
 
 GOOGLE_SERVER = """
