@@ -78,3 +78,20 @@ def test_a_bar_is_drawn_where_there_is_something_to_wait_for(monkeypatch):
     with progress.bytes_progress("reading") as show:
         show(1_000_000, 10_000_000)
     assert "reading" in out.getvalue() and "1.0/10.0 MB" in out.getvalue()
+
+
+def test_a_single_task_has_a_bar_without_percentage_until_it_is_done(monkeypatch):
+    """GIVEN one task, which does not tell how far it is WHEN it begins THEN the bar does not say 0 %."""
+    out = io.StringIO()
+    terminal = Console(file=out, force_terminal=True, width=80, color_system=None)
+    monkeypatch.setattr(progress, "console", lambda stderr: terminal)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with progress.part_progress("rules") as show:
+        show(0, 1)
+        drawn = out.getvalue()
+    assert "rules" in drawn
+    assert "%" not in drawn
+    with progress.part_progress("rules") as show:
+        show(0, 2)
+        show(1, 2)
+    assert "50%" in out.getvalue()

@@ -32,7 +32,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensortap.__main__ import main
-from tensortap.compact import compactor, parts
+from tensortap.compact import compactor, manifest, parts
 from tensortap.compact.manifest import check_compacted
 from tensortap.compact.queries import query_run
 from tensortap.core.errors import DamagedError, FormatVersionError, LimitError
@@ -359,6 +359,24 @@ def test_a_time_that_is_put_back_hides_no_damage(tmp_path: Path) -> None:
     assert main(["check", str(tmp_path)]) == 1
     with pytest.raises(DamagedError):
         query_run(tmp_path / "r", query)
+
+
+def test_few_checksums_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GIVEN a run with more files than are remembered WHEN all are verified THEN damage is noticed all the
+    same."""
+    monkeypatch.setattr(manifest, "_MOST_VERIFIED", 2)
+    write_worker(tmp_path, range(6))
+    run_dir = tmp_path / "r"
+    compact(run_dir)
+    files = [*(manifest.read_manifest(run_dir) or manifest.Manifest()).files()]
+    assert len(files) > 8
+    for file in files:
+        manifest.verify(run_dir, file)
+        assert len(manifest._verified) <= 2
+    path = files[0].path(run_dir)
+    path.write_bytes(path.read_bytes()[:-1] + b"\0")
+    with pytest.raises(DamagedError):
+        manifest.verify(run_dir, files[0])
 
 
 def test_an_archive_has_the_compacted_files_unless_they_are_damaged(
