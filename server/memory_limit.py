@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tensortap.index.cache.container import release_pages
+from tensortap.index.cache.container import on_touched, release_pages
 
 DEFAULT_BYTES = 1_000_000_000
 # Parts of the limit: from the first on, pages of saved indices are released, from the second on, caches too.
@@ -49,6 +49,7 @@ class MemoryLimit:
     def start(self) -> None:
         """Starts the checks, until `close`; does nothing where the system does not report memory."""
         if self._resident():
+            on_touched(self.release)
             threading.Thread(target=self._run, name="tensortap-memory", daemon=True).start()
 
     def close(self) -> None:
@@ -57,14 +58,16 @@ class MemoryLimit:
 
     def check(self) -> None:
         """Releases memory if the limit is near."""
-        used = self._resident() / self._limit
-        if used > RELEASE_FROM:
-            release_pages()
-            used = self._resident() / self._limit
-        if used > DROP_FROM:
+        self.release()
+        if self._resident() / self._limit > DROP_FROM:
             for drop in self._drop:
                 drop()
             self._trim()
+
+    def release(self) -> None:
+        """Releases pages of saved indices if the limit is near."""
+        if self._resident() > RELEASE_FROM * self._limit:
+            release_pages()
 
     def _run(self) -> None:
         while not self._ended.wait(_INTERVAL):

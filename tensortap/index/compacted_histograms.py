@@ -27,7 +27,7 @@ from .catalog.ragged import Ragged
 
 _DECODED_BYTES = 64 << 20  # of cached histograms
 _FILE_BYTES = 128 << 20  # of cached remote files
-_LAYOUT_BYTES = 48 << 20  # of cached metadata, 1 MB per million snapshots
+_LAYOUT_BYTES = 96 << 20  # of cached footers, 0.8 MB per million snapshots
 _AT_ONCE = 16  # parts that are read from a bucket
 _T = TypeVar("_T")
 
@@ -41,7 +41,7 @@ class CompactedHistograms:
         self._starts = np.cumsum(counts) - counts  # of each part, in the files one after the other
         self._groups = _Recent[Ragged](_DECODED_BYTES, lambda group: group.nbytes)
         self._files = _Recent[bytes](_FILE_BYTES, len)
-        self._layouts = _Recent[Layout](_LAYOUT_BYTES, lambda layout: layout.metadata.serialized_size)
+        self._layouts = _Recent[Layout](_LAYOUT_BYTES, lambda layout: layout.nbytes)
 
     def __call__(self, catalog: Catalog, rows: Array) -> list[tuple[Array, Array]]:
         """(bucket ids, counts) of each row.
@@ -87,7 +87,7 @@ class CompactedHistograms:
     def _layout(self, part: CompactedPart) -> Layout:
         file = part.histograms
         layout = read_layout(self._run_dir, file) if file.footer_size else whole_layout(self._whole(file))
-        if layout.metadata.num_rows != part.snapshots:
+        if int(layout.stops[-1] if len(layout.stops) else 0) != part.snapshots:
             raise DamagedError(f"{file.file} does not contain the rows of its part.")
         return layout
 

@@ -24,10 +24,10 @@ TABLE = pa.table(
 )
 
 
-def written(run_dir: Path) -> CompactFile:
+def written(run_dir: Path, table: pa.Table = TABLE) -> CompactFile:
     path = run_dir / FOLDER / "histograms.parquet"
     path.parent.mkdir()
-    footer = write_groups(path, TABLE, ROWS)
+    footer = write_groups(path, table, ROWS)
     size = path.stat().st_size
     return CompactFile(path.name, size, crc32c_of_file(path, size), *footer)
 
@@ -41,6 +41,30 @@ def test_each_group_alone(tmp_path: Path) -> None:
     for group, at in enumerate(range(0, 10, ROWS)):
         assert read(tmp_path, file, group).to_pydict() == TABLE.slice(at, ROWS).select(COLUMNS).to_pydict()
     assert pq.read_table(file.path(tmp_path)).select(COLUMNS).to_pydict() == TABLE.select(COLUMNS).to_pydict()
+
+
+@pytest.mark.parametrize("groups", [1, 14, 15, 200])
+def test_a_footer_is_parsed_group_by_group(tmp_path: Path, groups: int) -> None:
+    table = pa.concat_tables([TABLE] * groups).slice(0, groups * ROWS - 1)
+    file = written(tmp_path, table)
+    layout = read_layout(tmp_path, file)
+    assert layout.metadata is None
+    assert layout.stops.tolist() == [*range(ROWS, groups * ROWS, ROWS), groups * ROWS - 1]
+    for group in {0, groups // 2, groups - 1}:
+        expected = table.slice(group * ROWS, ROWS).select(COLUMNS)
+        assert read_group(tmp_path, file, layout, group, COLUMNS).to_pydict() == expected.to_pydict()
+
+
+def test_a_footer_that_looks_otherwise_is_parsed_as_a_whole(tmp_path: Path) -> None:
+    """GIVEN a name with the bytes that begin a row group, which its statistics repeat."""
+    names = pa.array(["a\x19\x3c\x26"] * 10).dictionary_encode()
+    table = TABLE.set_column(0, "node", names)
+    file = written(tmp_path, table)
+    layout = read_layout(tmp_path, file)
+    assert layout.metadata is not None
+    assert layout.nbytes > file.footer_size
+    for group, at in enumerate(range(0, 10, ROWS)):
+        assert read(tmp_path, file, group).to_pydict() == table.slice(at, ROWS).select(COLUMNS).to_pydict()
 
 
 def test_a_table_without_rows(tmp_path: Path) -> None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tensortap.index.cache.container import read_container, release_pages, write_container
+from tensortap.index.cache.container import (
+    note_touched,
+    on_touched,
+    read_container,
+    release_pages,
+    write_container,
+)
+from tensortap.index.catalog.row_store import RowStore
+from tensortap.index.catalog.segments import Segment
 from tensortap.server.memory_limit import MemoryLimit, resident_bytes
 
 
@@ -37,3 +46,32 @@ def test_released_pages_are_read_again(tmp_path: Path) -> None:
     release_pages()
     assert before - resident_bytes() > 50 << 20
     assert int(arrays["numbers"].sum()) == total
+
+
+@pytest.fixture
+def looks() -> Iterator[list[str]]:
+    """A list with an entry for each look at the memory."""
+    found: list[str] = []
+    on_touched(lambda: found.append("look"))
+    note_touched(np.zeros(8 << 20), 8 << 20)  # from now on it is counted from 0
+    found.clear()
+    yield found
+    on_touched(lambda: None)
+
+
+def test_memory_is_looked_at_while_a_request_reads_much(looks: list[str]) -> None:
+    """GIVEN 80 MB of a column WHEN a few rows, many scattered ones, or all are read THEN each page counts."""
+    store = RowStore()
+    rows = 2_000_000
+    segments = [
+        Segment(first, {"shard": np.zeros(rows), "mean": np.arange(rows)})
+        for first in range(0, 5 * rows, rows)
+    ]
+    store.replace(segments)
+    everywhere = np.arange(0, 5 * rows, 2000)
+    assert store.column("mean", everywhere[:10], 5 * rows).tolist() == everywhere[:10].tolist()
+    assert looks == []
+    assert (store.column("mean", everywhere, 5 * rows) == everywhere % rows).all()
+    assert len(looks) == 1
+    assert store.column("mean", slice(0, 5 * rows), 5 * rows).sum() == 5 * np.arange(rows).sum()
+    assert len(looks) == 3

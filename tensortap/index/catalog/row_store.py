@@ -10,6 +10,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
+from ..cache.container import note_touched
 from .packed_histograms import PackedError
 from .ragged import Ragged
 from .segments import Key, Segment, Tail
@@ -129,10 +130,17 @@ def _column_of(parts: _Parts, name: str, stop: int, start: int = 0) -> Array:
     for part in parts.all:
         first, last = max(start - part.first, 0), stop - part.first
         if last > first and len(part) > first:
-            pieces.append(part.column(name)[first:last])
+            pieces.append(_taken(part, name, slice(first, last)))
     if not pieces:
         return parts.tail.column(name)[:0]
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
+
+def _taken(part: Segment | Tail, name: str, rows: Array | slice) -> Array:
+    """A column of a part at some of its rows."""
+    column = part.column(name)
+    note_touched(column, len(column) if isinstance(rows, slice) else len(rows))
+    return column[rows]
 
 
 def _by_part(parts: _Parts, rows: Array) -> Iterator[tuple[Segment | Tail, Array]]:
@@ -152,7 +160,7 @@ class _Divided(NamedTuple):
     back: Array | None
 
     def column(self, name: str) -> Array:
-        found: Array = np.concatenate([part.column(name)[within] for part, within in self.pieces])
+        found: Array = np.concatenate([_taken(part, name, within) for part, within in self.pieces])
         return found if self.back is None else found[self.back]
 
 
