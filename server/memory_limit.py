@@ -11,7 +11,8 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tensortap.index.cache.container import on_touched, release_pages
+from tensortap.index.cache.container import release_pages
+from tensortap.index.catalog.row_store import on_touched
 
 DEFAULT_BYTES = 1_000_000_000
 # Parts of the limit: from the first on, pages of saved indices are released, from the second on, caches too.

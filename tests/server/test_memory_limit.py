@@ -8,14 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.index.cache.container import (
-    note_touched,
-    on_touched,
-    read_container,
-    release_pages,
-    write_container,
-)
-from tensortap.index.catalog.row_store import RowStore
+from tensortap.index.cache.container import read_container, release_pages, write_container
+from tensortap.index.catalog.row_store import RowStore, note_touched, on_touched
 from tensortap.index.catalog.segments import Segment
 from tensortap.server.memory_limit import MemoryLimit, resident_bytes
 

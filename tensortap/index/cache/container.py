@@ -12,7 +12,7 @@ import mmap
 import os
 import struct
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from io import RawIOBase
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,6 @@ _ALIGN = 64
 _MAX_HEADER = 1 << 30
 _READ_BYTES = 4 << 20  # bytes checked at a time
 _MAPPED: WeakSet[mmap.mmap] = WeakSet()
-_TOUCHED_BYTES = 32 << 20
-_NEAR = 64 << 10  # bytes that the system maps around one that is read
 _DTYPES = {np.dtype(name).str for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f8", "?")}
 
 
@@ -97,27 +95,6 @@ def release_pages() -> None:
     if hasattr(mmap, "MADV_DONTNEED"):
         for mapped in list(_MAPPED):
             mapped.madvise(mmap.MADV_DONTNEED)
-
-
-class _Touched:
-    """How much of mapped files was read since the last look at the memory: a single request may read a
-    gigabyte in less time than passes between two looks of another thread."""
-
-    size = 0
-    look: Callable[[], object] = staticmethod(lambda: None)
-
-
-def on_touched(look: Callable[[], object]) -> None:
-    """Has `look` called before more than some MB of mapped arrays are read."""
-    _Touched.look = staticmethod(look)
-
-
-def note_touched(array: Array, rows: int) -> None:
-    """Notes that some rows of an array are about to be read."""
-    _Touched.size += min(array.nbytes, rows * _NEAR)
-    if _Touched.size > _TOUCHED_BYTES:
-        _Touched.size = 0
-        _Touched.look()
 
 
 def _read_header(file: RawIOBase, name: str) -> tuple[Any, list[list[Any]], int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -10,12 +10,34 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
-from ..cache.container import note_touched
 from .packed_histograms import PackedError
 from .ragged import Ragged
 from .segments import Key, Segment, Tail
 
 _MIN_RUN = 100  # rows of one part that follow one another, on average: then they are read run by run
+_TOUCHED_BYTES = 32 << 20
+_NEAR = 64 << 10  # bytes that the system maps around one that is read
+
+
+class _Touched:
+    """How much of mapped files was read since the last look at the memory: a single request may read a
+    gigabyte in less time than passes between two looks of another thread."""
+
+    size = 0
+    look: Callable[[], object] = staticmethod(lambda: None)
+
+
+def on_touched(look: Callable[[], object]) -> None:
+    """Has `look` called before more than some MB of mapped arrays are read."""
+    _Touched.look = staticmethod(look)
+
+
+def note_touched(array: Array, rows: int) -> None:
+    """Notes that some rows of an array are about to be read."""
+    _Touched.size += min(array.nbytes, rows * _NEAR)
+    if _Touched.size > _TOUCHED_BYTES:
+        _Touched.size = 0
+        _Touched.look()
 
 
 class _Parts(NamedTuple):
