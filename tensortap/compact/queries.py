@@ -56,10 +56,7 @@ def query_run(
 
     try:
         statements = duckdb.extract_statements(query)
-        if [each.type for each in statements] not in (
-            [duckdb.StatementType.SELECT],
-            [duckdb.StatementType.EXPLAIN],
-        ):
+        if [each.type for each in statements] != [duckdb.StatementType.SELECT]:  # EXPLAIN ANALYZE may write
             raise SelectionError("Only a single SELECT is allowed; runs are read-only.", _HINT)
         with _connect(run_dir, query, damage, dropped) as connection:
             return _plain_numbers(connection.execute(query).to_arrow_table())
@@ -123,7 +120,7 @@ def _connect(
 
 
 def _manifest(run_dir: Path) -> Manifest:
-    """The compacted data, if it fits the streams or replaces them; None if everything must be read from the
+    """The compacted data, if it fits the streams or replaces them; empty if everything must be read from the
     streams.
 
     Raises:
@@ -160,7 +157,7 @@ class _Tables:
         self._connection, self._run_dir = connection, run_dir
         self._reader, self._manifest, self._query = reader, manifest, query
         self.files: list[str] = []  # that DuckDB opens
-        self.damage = [*manifest.damage, *reader.missing_workers()]  # sentences about what is missing
+        self.damage = [*manifest.damage, *reader.missing_workers().values()]  # sentences about what is missing
         self.dropped = {worker: mark.position.dropped for worker, mark in manifest.workers.items()}
         self._tables: list[pa.Table] = []  # of files that it cannot open
 

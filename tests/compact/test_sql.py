@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ import tensortap
 from tensortap.__main__ import main
 from tensortap.compact import compactor
 from tensortap.compact.queries import query_run
-from tensortap.core.errors import SelectionError
+from tensortap.core.errors import DamagedError, SelectionError
+from tensortap.dump.format.run_files import STARTED
 from tensortap.dump.write.writer import DumpWriter
 
 QUERIES = {
@@ -87,6 +89,21 @@ def test_from_python(tmp_path: Path) -> None:
         "SELECT * FROM read_text('{run}/run.json')",
         "SELECT 1; SELECT 2",
         "COPY snapshots TO '{run}/out.csv'",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{rows}' (FORMAT parquet, USE_TMP_FILE false)",
+        "EXPLAIN COPY (SELECT 1) TO '{rows}'",
+        "/* SELECT */ COPY (SELECT 1) TO '{rows}'",
+        "WITH a AS (SELECT 1) SELECT * FROM a; COPY snapshots TO '{rows}'",
+        "WITH a AS (SELECT * FROM read_csv('/etc/passwd')) SELECT * FROM a",
+        "SELECT * FROM query('COPY (SELECT 1) TO ''{rows}''')",
+        "FROM '/etc/passwd'",
+        "FROM 'run.json'",
+        "SELECT getenv('HOME')",
+        "SELECT * FROM sniff_csv('/etc/passwd')",
+        "EXPORT DATABASE '{run}/out'",
+        "LOAD json",
+        "PRAGMA enable_profiling",
+        "PRAGMA profiling_output = '{run}/out.json'",
+        "CALL enable_logging()",
         "DROP VIEW snapshots",
         "SET enable_external_access = true",
         "ATTACH '{run}/x.db'",
@@ -99,11 +116,50 @@ def test_from_python(tmp_path: Path) -> None:
 def test_what_is_refused(tmp_path: Path, query: str) -> None:
     write_worker(tmp_path, range(1))
     compact(tmp_path / "r")
-    before = sorted(path.name for path in tmp_path.rglob("*"))
+    before = _contents(tmp_path)
     with pytest.raises(SelectionError) as refused:
-        query_run(tmp_path / "r", query.replace("{run}", str(tmp_path / "r")))
+        query_run(tmp_path / "r", _with_paths(query, tmp_path / "r"))
     assert "\n" not in refused.value.message
-    assert sorted(path.name for path in tmp_path.rglob("*")) == before
+    assert _contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "enable_profiling(save_location = '{run}/out.txt')",
+        "enable_logging(storage = 'file', storage_path = '{run}/out')",
+        "enable_logging(storage = 'file', storage_path = '{rows}', level = 'trace')",
+    ],
+)
+def test_functions_of_a_select_write_nothing(tmp_path: Path, call: str) -> None:
+    write_worker(tmp_path, range(1))
+    compact(tmp_path / "r")
+    before = _contents(tmp_path)
+    query = f"SELECT write_log(tensor) FROM snapshots WHERE (SELECT count(*) FROM {call}) = 0"
+    assert query_run(tmp_path / "r", _with_paths(query, tmp_path / "r")).num_rows == 8
+    assert _contents(tmp_path) == before
+
+
+def _with_paths(query: str, run_dir: Path) -> str:
+    (rows,) = (run_dir / "compact").glob("rows-*.parquet")
+    return query.replace("{run}", str(run_dir)).replace("{rows}", str(rows))
+
+
+def _contents(folder: Path) -> dict[Path, bytes | None]:
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def test_a_removed_worker_is_reported_with_its_fix(tmp_path: Path) -> None:
+    write_worker(tmp_path, range(1))
+    removed = tmp_path / "r" / write_worker(tmp_path, range(1), rank=1)
+    shutil.rmtree(removed)
+    damage: list[str] = []
+    query_run(tmp_path / "r", "SELECT 1", damage=damage.extend)
+    sentence = f"{removed.name}: its folder is missing. Copy it again, or remove {removed.name}{STARTED}, too."
+    assert damage == [sentence]
+    with pytest.raises(DamagedError) as refused:
+        compact(tmp_path / "r")
+    assert refused.value.message == sentence
 
 
 def test_errors_suggest_tables_of_the_run(tmp_path: Path) -> None:
