@@ -21,7 +21,7 @@ from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.scale.engine import Engine, reduce_tree
 from tensortap.storage.uri import shown_path
-from tensortap.system.locks import is_locked, lock_file
+from tensortap.system.locks import lock_file
 
 from .manifest import (
     FOLDER,
@@ -161,10 +161,9 @@ def _known(run_dir: Path, rebuild: bool) -> tuple[Manifest, str]:
 def _only_compactor(run_dir: Path) -> Iterator[None]:
     fd = os.open(run_dir / FOLDER / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
     try:
-        if is_locked(fd):
+        if lock_file(fd) is False:
             hint = "Wait until it finishes."
             raise LimitError(f"Another process is compacting {shown_path(run_dir)}.", hint)
-        lock_file(fd)
         yield
     finally:
         os.close(fd)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
 import sys
@@ -10,13 +9,12 @@ from pathlib import Path
 from typing import IO
 
 
-def lock_file(fd: int) -> None:
-    """Locks a file that this process writes, where the system and its disk can; callers never wait for it."""
-    if sys.platform != "win32":  # there, an open file cannot be removed
-        import fcntl
+def lock_file(fd: int) -> bool | None:
+    """Locks a file that this process writes, without waiting.
 
-        with contextlib.suppress(OSError):
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    Returns whether it did, or another process holds it; None if the system or disk has no locks.
+    """
+    return _lock(fd, exclusive=True)
 
 
 def is_locked(file: IO[bytes] | int) -> bool | None:
@@ -24,16 +22,21 @@ def is_locked(file: IO[bytes] | int) -> bool | None:
 
     Between some machines, locks of the others are not seen.
     """
-    if sys.platform != "win32":
+    locked = _lock(file, exclusive=False)  # let go when the file is closed
+    return None if locked is None else not locked
+
+
+def _lock(file: IO[bytes] | int, exclusive: bool) -> bool | None:
+    if sys.platform != "win32":  # there, an open file cannot be removed
         import fcntl
 
         try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # let go when the file is closed
+            fcntl.flock(file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
         except BlockingIOError:
-            return True
+            return False
         except OSError:
             return None
-        return False
+        return True
     return None
 
 

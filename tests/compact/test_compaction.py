@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shutil
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ from tensortap.dump.maintenance.pruning import prune_run
 from tensortap.dump.write.retention import Retention
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.storage.files import json_bytes
-from tensortap.system.locks import lock_file
+from tensortap.system.locks import is_locked, lock_file
 
 SMALL = 2500  # bytes of streams a part: a few steps of the runs below
 
@@ -480,12 +481,14 @@ def test_a_full_disk_is_reported_with_the_file_and_leaves_none(
     assert [path.name for path in (tmp_path / "r/compact").iterdir()] == ["lock"]
 
 
-def test_two_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lock", [lock_file, is_locked])
+def test_two_at_once(tmp_path: Path, lock: Callable[[int], object]) -> None:
+    """GIVEN another process that has begun to compact, or is about to."""
     write_worker(tmp_path, range(2))
     compact(tmp_path / "r")
     fd = os.open(tmp_path / "r/compact/lock", os.O_RDWR)
     try:
-        lock_file(fd)
+        lock(fd)
         with pytest.raises(LimitError, match="Another process"):
             compact(tmp_path / "r")
     finally:
