@@ -10,7 +10,7 @@ from tensortap.core.errors import NotARunError, NotFoundError
 from tensortap.core.text import counted, did_you_mean
 from tensortap.importers.resolve import as_logdir
 from tensortap.index.logdir_index import LogIndex
-from tensortap.index.run_overview import RunOverview
+from tensortap.index.run_index import RunIndex
 from tensortap.storage.filesystem import is_folder
 from tensortap.storage.uri import path_of, shown_path
 
@@ -89,7 +89,6 @@ class Log:
         return f"<log {self._index.name!r}: {self.runs!r}>"
 
     def _repr_html_(self) -> str:
-
         return self.runs._repr_html_()
 
 
@@ -135,10 +134,12 @@ class Runs(Mapping[str, Run]):
     def _repr_html_(self) -> str:
         from tensortap.html import notebook_repr
 
-        rows = [_cells(run.overview()) for run in self._index.runs]
+        rows = list(map(_cells, self._index.runs))
         return notebook_repr.table(("run", "snapshots", "steps", "workers", "with NaN or Inf", ""), rows)
 
 
-def _cells(run: RunOverview) -> tuple[object, ...]:
-    state = run.error or ("live" if run.live else "")
-    return run.name, f"{run.snapshots:,}", run.step_count, run.workers, f"{run.nonfinite:,}", state
+def _cells(found: RunIndex) -> tuple[object, ...]:
+    run = found.overview()
+    state = run.error or ("damaged" if found.damage else "live" if run.live else "")
+    nonfinite = "unknown" if run.nonfinite is None else f"{run.nonfinite:,}"
+    return run.name, f"{run.snapshots:,}", run.step_count, run.workers, nonfinite, state

@@ -208,7 +208,7 @@ def value_figure(value: Array, title: str) -> Any:
         made.add_scatter(x=np.arange(len(array)), y=_finite(array), mode="lines")
         return made
     thinned = any(len(some) < n for some, n in zip(kept, array.shape, strict=True))
-    made = figure(title + (f" (the first {MOST_CELLS} rows and columns)" if thinned else ""), "", "")
+    made = figure(title + (f" ({MOST_CELLS} evenly spaced rows and columns)" if thinned else ""), "", "")
     made.add_heatmap(z=_finite(array[np.ix_(*kept)]), x=kept[1], y=kept[0], colorscale="Viridis")
     made.update_yaxes(autorange="reversed")
     return made

@@ -48,8 +48,7 @@ def read_slice(
         SelectionError: it does not fit. LimitError: the result would be larger than `limit`.
         ValueNotKeptError: the value is not there. DamagedError: the stored bytes do not add up.
     """
-    with _noting_loss(run, snapshot):
-        return select_slice(run, snapshot, selection).read(limit, at_any_length=True)
+    return select_slice(run, snapshot, selection).read(limit, at_any_length=True)
 
 
 @contextmanager
@@ -74,14 +73,15 @@ def select_slice(run: RunIndex, snapshot: Snapshot, selection: object = "") -> V
         SelectionError: it does not fit. ValueNotKeptError, DamagedError: as `find_value`.
     """
     ref = find_value(run, snapshot)
-    check_shape(ref)
-    return ValueSlice(ref, resolve_selection(selection, ref.shape))
+    return ValueSlice(run, snapshot, ref, resolve_selection(selection, ref.shape))
 
 
 @dataclass(frozen=True, slots=True)
 class ValueSlice:
     """The selected part of a stored value; nothing is read yet."""
 
+    run: RunIndex
+    snapshot: Snapshot
     ref: ValueRef
     selection: Selection
 
@@ -103,6 +103,10 @@ class ValueSlice:
         Args:
             at_any_length: a long value of format 1.0 is read whole, too, so that the part is verified.
         """
+        with _noting_loss(self.run, self.snapshot):
+            return self._read(limit, at_any_length)
+
+    def _read(self, limit: int | None, at_any_length: bool) -> Array:
         ref, chosen = self.ref, self.selection
         dtype = numpy_dtype(ref.dtype)
         if dtype.kind == "O":
@@ -120,17 +124,20 @@ class ValueSlice:
 
 
 def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:
-    """Find the stored value of a snapshot.
+    """Find the stored value of a snapshot; its shape is possible.
 
     Raises:
         ValueNotKeptError: it is not there (`Snapshot.no_value`). DamagedError: the dump is damaged there.
     """
     ref = None
     if snapshot.kept or snapshot.pruned:
-        commits, within = run.catalog.commits_of(np.array([snapshot.row]))
-        place = run.catalog.place(int(commits[0]))
-        batch = run.commits.get(run.catalog.run_dir, place)
-        ref = value_ref(run.catalog.run_dir, place.worker, batch, int(within[0]))
+        with _noting_loss(run, snapshot):
+            commits, within = run.catalog.commits_of(np.array([snapshot.row]))
+            place = run.catalog.place(int(commits[0]))
+            batch = run.commits.get(run.catalog.run_dir, place)
+            ref = value_ref(run.catalog.run_dir, place.worker, batch, int(within[0]))
+            if ref is not None:
+                check_shape(ref)
     if ref is None:
         raise _no_value_error(run, snapshot)
     return ref
@@ -218,7 +225,6 @@ def nonfinite_elements(
         ValueNotKeptError, DamagedError: as `read_slice`. LimitError: it takes too long (`time_limit`).
     """
     ref = find_value(run, snapshot)
-    check_shape(ref)
     counted = snapshot.nan + snapshot.pos_inf + snapshot.neg_inf
     total, positions, values = 0, [np.zeros(0, np.int64)], list[str]()
     for first, block in _blocks(run, snapshot, ref, at_any_length) if counted else ():
@@ -246,7 +252,6 @@ def zero_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -> Ele
         SelectionError: it is text.
     """
     ref = find_value(run, snapshot)
-    check_shape(ref)
     positions, count = [np.zeros(0, np.int64)], 0
     for first, block in _blocks(run, snapshot, ref):
         found = np.flatnonzero(block == 0)[: limit - count]
@@ -266,7 +271,6 @@ def extreme_element(run: RunIndex, snapshot: Snapshot, largest: bool) -> Element
         SelectionError: it is text.
     """
     ref = find_value(run, snapshot)
-    check_shape(ref)
     best, place = -np.inf, -1
     for first, block in _blocks(run, snapshot, ref):
         numbers = np.abs(block) if np.iscomplexobj(block) else block

@@ -93,7 +93,7 @@ def test_values_are_drawn(run):
     assert heatmap.z.shape == (30, 512)  # 700 columns, thinned
     assert np.isnan(heatmap.z[0, 0])
     assert heatmap.z[29, -1] == value[29, 699]
-    assert "512" in value.plot().layout.title.text
+    assert value.plot().layout.title.text.endswith("(512 evenly spaced rows and columns)")
     deep = run.tensor("deep").plot("1,:,:,4")
     np.testing.assert_array_equal(deep.data[0].z, run.tensor("deep")[1, :, :, 4])
     assert deep.layout.title.text == "deep:0[1,:,:,4], step 0"

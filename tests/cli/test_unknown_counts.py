@@ -58,6 +58,12 @@ def test_values_that_an_import_lacks_cannot_be_captured_again(run: Run, tmp_path
     assert (status, "(tfdbg2) have no value for it" in err, "keep=" in err) == (1, True, False)
 
 
+def test_a_notebook_lists_unknown_counts_and_damage(shapes_only: Path) -> None:
+    assert "<td>unknown</td>" in open_logdir(shapes_only)._repr_html_().replace(" ", "")
+    (shapes_only / "run.json").write_text("{")
+    assert "<td>damaged</td>" in open_logdir(shapes_only)._repr_html_().replace(" ", "")
+
+
 def test_lists_and_summaries_say_unknown(run: Run, shapes_only: Path) -> None:
     assert "unknown" in run("ls", shapes_only)[1]
     listed = json.loads(run("ls", shapes_only, "--json")[1])[0]

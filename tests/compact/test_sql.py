@@ -155,7 +155,9 @@ def test_a_removed_worker_is_reported_with_its_fix(tmp_path: Path) -> None:
     shutil.rmtree(removed)
     damage: list[str] = []
     query_run(tmp_path / "r", "SELECT 1", damage=damage.extend)
-    sentence = f"{removed.name}: its folder is missing. Copy it again, or remove {removed.name}{STARTED}, too."
+    sentence = (
+        f"{removed.name}: its folder is missing. Copy it again, or remove {removed.name}{STARTED}, too."
+    )
     assert damage == [sentence]
     with pytest.raises(DamagedError) as refused:
         compact(tmp_path / "r")

@@ -14,7 +14,7 @@ from tensortap.core.errors import DamagedError, LimitError, SelectionError, Valu
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.tensor_lookup import find_snapshot
-from tensortap.index.values import nonfinite_elements, read_slice
+from tensortap.index.values import nonfinite_elements, read_slice, select_slice
 
 DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -134,7 +134,11 @@ def test_damage_is_noticed(tmp_path):
         read_slice(run, snapshot, "50")
 
 
-def test_damage_found_in_a_search_for_nonfinite_elements_is_noted(tmp_path):
+@pytest.mark.parametrize(
+    "read",
+    [nonfinite_elements, read_slice, lambda run, snapshot: select_slice(run, snapshot, "3").read()],
+)
+def test_damage_that_a_reader_finds_is_noted(tmp_path, read):
     with DumpWriter(tmp_path) as writer:
         writer.log("a", np.full(500, np.nan), step=0)
     (values,) = tmp_path.rglob("values-*")
@@ -144,7 +148,7 @@ def test_damage_found_in_a_search_for_nonfinite_elements_is_noted(tmp_path):
     run = log.runs[0]
     assert run.damage == []
     with pytest.raises(DamagedError, match="missing"):
-        nonfinite_elements(run, find_snapshot(run, "a", step=0))
+        read(run, find_snapshot(run, "a", step=0))
     assert "the value of a:0 at step 0 cannot be read" in run.damage[0]
 
 
