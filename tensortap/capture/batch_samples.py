@@ -14,7 +14,7 @@ from tensortap.tf import internals
 
 from .capture_warnings import OneTimeWarnings
 from .errors import WatchError
-from .instrument.context_stack import Opened, TaskStack
+from .tracing.context_stack import Opened, TaskStack
 
 MAX_SAMPLES = 16_384  # of one step that are written
 MAX_TEXT = 400_000  # bytes of their ids, and as many of their files

@@ -14,9 +14,9 @@ from .capture_warnings import first_line
 from .exact.shadow import Shadow, ShadowFailedError
 from .exact.variable_snapshot import VariableSnapshot
 from .function_copies import FunctionCopies, WatchedCall
-from .instrument.context_stack import TaskStack
 from .instrument.receivers import CallReceiver, PendingRecording, StepReceiver
 from .instrument.tapped_function import InstrumentedFunction, TapFailedError
+from .tracing.context_stack import TaskStack
 from .tracing.layer_tracker import LayerTracker
 
 

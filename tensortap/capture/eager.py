@@ -14,10 +14,10 @@ from tensortap.core.records import Frame, Function, Graph, Node
 from tensortap.tf import internals
 from tensortap.tf.shapes import capturable_dtype, dtype_text, static_shape
 
-from .instrument.context_stack import TaskStack
 from .pipeline.messages import CapturedTensor, GraphHandle, held_bytes
 from .step import Step
 from .tracing.candidate import Candidate
+from .tracing.context_stack import TaskStack
 from .tracing.layer_tracker import LayerTracker
 from .tracing.source_stacks import is_user_file, sources_of
 
