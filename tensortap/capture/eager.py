@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import tensorflow as tf
 
@@ -16,12 +17,42 @@ from tensortap.tf.shapes import capturable_dtype, dtype_text, static_shape
 
 from .pipeline.messages import CapturedTensor, GraphHandle, held_bytes
 from .step import Step
-from .tracing.candidate import Candidate
+from .tracing.candidate import Candidate, Kind
 from .tracing.context_stack import TaskStack
-from .tracing.layer_tracker import LayerTracker
-from .tracing.source_stacks import is_user_file, sources_of
+from .tracing.graph_builder import complete_calls
+from .tracing.layer_map import training_marks
+from .tracing.layer_tracker import EAGER_TRACES, LayerTracker
+from .tracing.source_stacks import Stack, is_user_file, sources_of
+from .tracing.trace_notes import EagerTrace
+from .tracing.traced_function import SUMS, UPDATING_OPS
 
+_RESOURCE = tf.resource.as_datatype_enum
 _FUNCTION_MARKS = ("__inference_", "__forward_", "__backward_")
+
+
+@dataclass(slots=True)
+class _Op:
+    """An op that ran, by the ids of its tensors. `forward`: the op whose gradient it is a part of; `after`:
+    ops that changed its variables."""
+
+    name: str
+    op_type: str
+    layer: str
+    inputs: list[int]
+    outputs: list[int]
+    device: str
+    dtypes: list[str]
+    shapes: list[tuple[int | None, ...] | None]
+    stack: Stack
+    forward: _Op | None
+    is_backward: bool
+    after: list[str]
+
+
+class _Role(NamedTuple):
+    kind: Kind
+    variable: str
+    layer: str
 
 
 class EagerRecorder:
@@ -34,6 +65,9 @@ class EagerRecorder:
         step: the current step; if it is not watched, nothing is recorded.
         owner: of several recorders of one owner only the innermost notes: the step of an outer one is another
             one, or the same ops would be noted twice.
+
+    Attributes:
+        trace: what the tracker notes about layers and gradients meanwhile; None if nothing is recorded.
     """
 
     def __init__(
@@ -50,13 +84,20 @@ class EagerRecorder:
         self._tracker = tracker
         self._sources = sources
         self._room = max_bytes
-        self._dropped = 0
-        self._nodes: list[Node] = []
+        self._dropped: set[int] = set()  # ids of tensors
+        by_role = any(watch.kinds is not None for watch in step.watches)
+        self._trace = EagerTrace(held={} if by_role else None)
+        self._ops: list[_Op] = []
         self._taken: set[str] = set()
-        self._produced: dict[int, str] = {}  # tensor id -> tensor name
-        self._assigned: dict[int, str] = {}  # tensor id of a variable's handle -> the op that last changed it
-        self._stacks: dict[tuple[Frame, ...], int] = {}
-        self._tensors: list[CapturedTensor] = []
+        self._makers: dict[int, tuple[_Op, int]] = {}  # tensor id -> op and slot
+        self._takers: dict[tuple[str, int], list[_Op]] = {}  # (op type, tensor id) -> ops
+        self._variables: dict[int, Any] = {}  # id of a handle -> its variable, kept alive until the end
+        self._assigned: dict[int, str] = {}  # id of a handle -> the op that last changed its variable
+        self._tensors: dict[int, CapturedTensor] = {}
+
+    @property
+    def trace(self) -> EagerTrace | None:
+        return None if self._step is None else self._trace
 
     def __enter__(self) -> Self:
         if self._step is not None:
@@ -71,15 +112,23 @@ class EagerRecorder:
 
     def _deliver(self, step: Step) -> None:
         try:
+            handles = self._name_handles()
+            names = {number: tensor_name(op.name, slot) for number, (op, slot) in self._makers.items()}
             if step.links is not None:
-                step.links.name_eager(self._produced)
-            if self._nodes:
-                op_types = {node.op_type for node in self._nodes}
-                step.note_selection(EAGER, bool(self._tensors or self._dropped), op_types=op_types)
-                graph = self._graph()
-                step.put(GraphHandle(lambda: graph), [self._tensors])
+                step.links.name_eager(names)
+            if self._ops:
+                roles = self._roles()
+                for text, tensor in (self._trace.held or {}).items():
+                    number = int(text)
+                    if number in self._makers and number in roles:
+                        self._take(step, *self._makers[number], tensor, roles[number])
+                op_types = {op.op_type for op in self._ops}
+                kinds = {role.kind for role in roles.values()}
+                step.note_selection(EAGER, bool(self._tensors or self._dropped), kinds, op_types)
+                graph = self._graph(roles, names | handles)
+                step.put(GraphHandle(lambda: graph), [list(self._tensors.values())])
             if self._dropped:
-                step.drop(self._dropped)
+                step.drop(len(self._dropped))
         except Exception as error:
             step.warnings.function_failed(EAGER, "ran, but its tensors could not be stored", error)
 
@@ -105,80 +154,238 @@ class EagerRecorder:
             step.warnings.function_failed(op_type, "ran, but could not be recorded", error)
 
     def _note(self, step: Step, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        layer = self._tracker.current_path()
-        name = _unused(f"{layer}/{op_type}" if layer else op_type, self._taken)
+        frame = sys._getframe(2)
+        if op_type != "ReadVariableOp" and any(
+            internals.tensor_id(each) not in self._makers for each in inputs
+        ):
+            for tensor, variable in zip(inputs, internals.variables_given(frame), strict=False):
+                if variable is not None and internals.dtype_number(tensor) != _RESOURCE:
+                    self._variables.setdefault(internals.tensor_id(variable.handle), variable)
+                    self._note_op(step, frame, "ReadVariableOp", [variable.handle], [tensor])
+        self._note_op(step, frame, op_type, inputs, outputs)
+
+    def _note_op(
+        self, step: Step, frame: Any, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any]
+    ) -> None:
+        gradient = internals.gradient_at(frame)
+        forward = None if gradient is None else self._forward_of(gradient)
+        layer = self._tracker.current_path() or (forward.layer if forward else "")
+        name = f"{layer}/{op_type}" if layer else op_type
+        if gradient is not None:
+            name = f"gradient_tape/{forward.name}/{op_type}" if forward else f"gradient_tape/{name}"
+        name = _unused(name, self._taken)
         self._taken.add(name)
-        sources = [self._produced.get(internals.tensor_id(tensor)) for tensor in inputs]
-        handles = [internals.tensor_id(tensor) for tensor in inputs if tensor.dtype == tf.resource]
-        sources += [f"^{self._assigned[handle]}" for handle in handles if handle in self._assigned]
+        handles = [internals.tensor_id(each) for each in inputs if internals.dtype_number(each) == _RESOURCE]
+        for number in handles:
+            variable = None if number in self._variables else internals.variable_at(frame, number)
+            if variable is not None:
+                self._variables[number] = variable
+        op = _Op(
+            name,
+            op_type,
+            layer,
+            inputs=[internals.tensor_id(each) for each in inputs],
+            outputs=[internals.tensor_id(each) for each in outputs],
+            device=str(outputs[0].device) if outputs else "",
+            dtypes=[dtype_text(each.dtype) for each in outputs],
+            shapes=[static_shape(each.shape) for each in outputs],
+            stack=_stack(frame),
+            forward=forward,
+            is_backward=gradient is not None,
+            after=[self._assigned[number] for number in handles if number in self._assigned],
+        )
         if not outputs:  # as ops that change a variable; those that read one have an output
             self._assigned |= dict.fromkeys(handles, name)
-        self._nodes.append(
-            Node(
-                name=name,
-                op_type=op_type,
-                inputs=[source for source in sources if source],
-                function=EAGER,
-                device=str(outputs[0].device) if outputs else "",
-                layer=layer,
-                stack=self._stack(),
-                output_dtypes=[dtype_text(tensor.dtype) for tensor in outputs],
-                output_shapes=[static_shape(tensor.shape) for tensor in outputs],
-            )
-        )
+        self._ops.append(op)
+        for number in op.inputs:
+            self._takers.setdefault((op_type, number), []).append(op)
         for slot, tensor in enumerate(outputs):
-            self._produced[internals.tensor_id(tensor)] = tensor_name(name, slot)
-            self._take(step, name, slot, op_type, layer, tensor)
+            self._makers[op.outputs[slot]] = op, slot
+            self._take(step, op, slot, tensor, _Role("", "", layer))
+        if op_type == "ReadVariableOp" and self._trace.held is not None:
+            self._trace.held[str(op.outputs[0])] = outputs[0]
+        elif op_type in UPDATING_OPS and self._trace.held is not None:
+            self._trace.held[str(op.inputs[1])] = inputs[1]
 
-    def _take(self, step: Step, name: str, slot: int, op_type: str, layer: str, tensor: Any) -> None:
+    def _forward_of(self, gradient: internals.GradientCall) -> _Op | None:
+        """The op whose gradient is computed; None if two fit, or TensorFlow does not say."""
+        for tensor in gradient.outputs:
+            if tensor in self._makers:
+                return self._makers[tensor][0]
+        found = [self._takers.get((gradient.op_type, tensor), []) for tensor in gradient.inputs]
+        if not found and gradient.scope:
+            found = [[op for op in self._ops if (op.layer, op.op_type) == (gradient.scope, gradient.op_type)]]
+        common = [op for op in found[0] if all(op in others for others in found)] if found else []
+        return common[0] if len(common) == 1 else None
+
+    def _take(self, step: Step, op: _Op, slot: int, tensor: Any, role: _Role) -> None:
         dtype = capturable_dtype(tensor.dtype)
         if not dtype:
             return
         candidate = Candidate(
-            node=name,
+            node=op.name,
             slot=slot,
-            op_type=op_type,
+            op_type=op.op_type,
             dtype=dtype,
             shape=static_shape(tensor.shape),
-            layer=layer,
+            layer=role.layer,
+            kind=role.kind,
+            variable=role.variable,
             function=EAGER,
             device=str(tensor.device),
         )
         chosen = step.watched.select(candidate)
         if chosen is None:
             return
-        array = internals.as_array(tensor)
+        known = self._tensors.get(op.outputs[slot])
+        array = internals.as_array(tensor) if known is None else known.values
         handling = chosen.handle(array.size)
         if handling is None:
             return
-        nbytes = held_bytes(array)
+        nbytes = held_bytes(array) if known is None else 0
         if nbytes > self._room:
-            self._dropped += 1
+            self._dropped.add(op.outputs[slot])
             return
         self._room -= nbytes
-        self._tensors.append(CapturedTensor(candidate, 0, array, handling))
+        self._tensors[op.outputs[slot]] = CapturedTensor(candidate, 0, array, handling)
 
-    def _stack(self) -> int:
-        """Number of the current stack of user frames."""
-        frames: list[Frame] = []
-        frame: Any = sys._getframe(2)
-        while frame is not None:
-            code = frame.f_code
-            if is_user_file(code.co_filename):
-                frames.append((code.co_filename, frame.f_lineno, code.co_name))
-            frame = frame.f_back
-        stack = tuple(reversed(frames))
-        return self._stacks.setdefault(stack, len(self._stacks)) if stack else -1
+    def _name_handles(self) -> dict[int, str]:
+        """Tensor names of handles of variables: each is a node that is named as its variable, also one that
+        was created in the step."""
+        found = dict[int, str]()
+        for number, variable in self._variables.items():
+            name = _unused(self._tracker.variables.note_variable(variable), self._taken)
+            self._taken.add(name)
+            if number in self._makers:
+                self._makers[number][0].name = name
+            found[number] = tensor_name(name, 0)
+        return found
 
-    def _graph(self) -> Graph:
+    def _path(self, handle: int) -> str:
+        variable = self._variables.get(handle)
+        return "" if variable is None else self._tracker.variables.note_variable(variable)
+
+    def _roles(self) -> dict[int, _Role]:
+        """What tensors are to the model, by id, as `TensorRoles` says it of a function's."""
+        trace, known = self._trace, self._tracker.variables
+        given = set(trace.gradients.values())
+        derived = {name: path for name, path in trace.derived.items() if path not in given}
+        found = dict[int, _Role]()
+        for op in self._ops:
+            path = self._path(op.inputs[0]) if op.inputs else ""
+            if op.op_type == "ReadVariableOp":
+                used = op.layer or (path in known.trained | trace.asked and not known.owner_of(path))
+                kind: Kind = "weight" if path and used and not op.is_backward else ""
+                found[op.outputs[0]] = _Role(kind, path, op.layer)
+            elif path in known.trained and (change := self._change(op)) is not None:
+                found[change] = _Role("update", path, known.owner_of(path))
+        for name, layer in trace.outputs.items():
+            found[int(name)] = _Role("output", "", layer)
+        for name in trace.losses:
+            found[int(name)] = _Role("loss", "", trace.outputs.get(name, ""))
+        for name, path in (derived | trace.gradients).items():
+            found[int(name)] = _Role("gradient", path, known.owner_of(path))
+        return found
+
+    def _change(self, op: _Op) -> int | None:
+        """The tensor that an op changes its variable by: also `x` in `v.assign(v - x)`."""
+        if op.op_type in UPDATING_OPS:
+            return op.inputs[1]
+        new, _ = self._makers.get(op.inputs[1], (None, 0)) if op.op_type == "AssignVariableOp" else (None, 0)
+        if new is None or (new.op_type != "Sub" and new.op_type not in SUMS):
+            return None
+        old, change = new.inputs
+        if self._reads(old, op.inputs[0]):
+            return change
+        return old if new.op_type in SUMS and self._reads(change, op.inputs[0]) else None
+
+    def _reads(self, tensor: int, handle: int) -> bool:
+        maker = self._makers.get(tensor)
+        return maker is not None and maker[0].op_type == "ReadVariableOp" and maker[0].inputs[0] == handle
+
+    def _graph(self, roles: Mapping[int, _Role], names: Mapping[int, str]) -> Graph:
+        """The graph.
+
+        Args:
+            names: tensor name by id.
+        """
+        nodes, stacks = list[Node](), dict[Stack, int]()
+        shown = set[int]()
+        for op in self._ops:
+            for number in op.inputs:
+                if number in names and number not in self._makers and number not in shown:
+                    shown.add(number)
+                    nodes.append(self._handle_node(names[number], number))
+            stack = op.stack
+            if op.forward is not None and op.forward.stack[-1:] != stack[-1:]:
+                stack = (*stack, *op.forward.stack[-1:])
+            nodes.append(
+                Node(
+                    name=op.name,
+                    op_type=op.op_type,
+                    inputs=[
+                        *(names[number] for number in op.inputs if number in names),
+                        *(f"^{name}" for name in op.after),
+                    ],
+                    function=EAGER,
+                    device=op.device,
+                    attributes=self._attributes(op, roles),
+                    layer=op.layer,
+                    stack=stacks.setdefault(stack, len(stacks)) if stack else -1,
+                    output_dtypes=op.dtypes,
+                    output_shapes=op.shapes,
+                )
+            )
         return Graph(
             name=EAGER,
-            nodes=self._nodes,
+            nodes=nodes,
             functions={EAGER: Function()},
-            stacks=list(self._stacks),
-            sources=sources_of(self._stacks) if self._sources else {},
+            stacks=list(stacks),
+            sources=sources_of(stacks) if self._sources else {},
             way="in-place",
+            layers=complete_calls(
+                self._trace.calls,
+                lambda texts: [names[int(text)] for text in texts if int(text) in names],
+            ),
+            variables={
+                path: kind
+                for number in self._variables
+                if (path := self._path(number)) and (kind := self._tracker.variables.kind_of(path))
+            },
         )
+
+    def _handle_node(self, name: str, number: int) -> Node:
+        return Node(
+            name=name.rpartition(":")[0],
+            op_type="VarHandleOp",
+            function=EAGER,
+            attributes={"tensortap.variable": self._path(number)},
+            output_dtypes=["resource"],
+            output_shapes=[()],
+        )
+
+    def _attributes(self, op: _Op, roles: Mapping[int, _Role]) -> dict[str, str]:
+        if op.op_type == "VarHandleOp" and self._path(op.outputs[0]):
+            return {"tensortap.variable": self._path(op.outputs[0])}
+        role = roles.get(op.outputs[0]) if op.outputs else None
+        if role is None:
+            return {}
+        texts = {"tensortap.kind": role.kind, "tensortap.variable": role.variable}
+        if role.kind == "weight":
+            asked, watched = self._trace.asked, self._trace.watched
+            texts |= training_marks(role.variable, asked, watched, self._tracker.variables)
+        return {key: text for key, text in texts.items() if text}
+
+
+def _stack(frame: Any) -> Stack:
+    """The user frames from here outwards, innermost last."""
+    frames: list[Frame] = []
+    while frame is not None:
+        code = frame.f_code
+        if is_user_file(code.co_filename):
+            frames.append((code.co_filename, frame.f_lineno, code.co_name))
+        frame = frame.f_back
+    return tuple(reversed(frames))
 
 
 def _unused(name: str, taken: set[str]) -> str:
@@ -212,7 +419,7 @@ class EagerScopes:
         recorder = EagerRecorder(
             step, self._tracker, owner=self, sources=self._sources, max_bytes=self._max_bytes
         )
-        with _RECORDERS.inside(recorder), recorder:
+        with _RECORDERS.inside(recorder), EAGER_TRACES.inside((self, recorder.trace)), recorder:
             yield
 
     def step(self, step: Step) -> AbstractContextManager[None]:

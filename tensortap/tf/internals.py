@@ -11,7 +11,7 @@ import contextlib
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import tensorflow as tf
@@ -66,7 +66,7 @@ def _unsupported(what: str) -> UnsupportedTensorFlowError:
 with imported_from_tensorflow():
     from tensorflow.core.framework import function_pb2, node_def_pb2, types_pb2
     from tensorflow.python.autograph.pyct import origin_info
-    from tensorflow.python.eager import context, execute, record
+    from tensorflow.python.eager import backprop, context, execute, record
     from tensorflow.python.framework import (
         function_def_to_graph,
         importer,
@@ -81,6 +81,7 @@ with imported_from_tensorflow():
         gen_data_flow_ops,
         gen_resource_variable_ops,
         handle_data_util,
+        resource_variable_ops,
         script_ops,
     )
     from tensorflow.python.util import function_utils, tf_stack
@@ -89,6 +90,7 @@ check_names(
     {
         context.Context: "call_function get_function_def add_function_def remove_function has_function"
         " get_graph_debug_info add_op_callback get_server_def",
+        backprop: "_gradient_function",
         context: "anonymous_name eager_mode",
         execute: "execute",
         record: "stop_recording",
@@ -382,6 +384,11 @@ def is_function_graph(graph: object) -> bool:
     return isinstance(graph, FuncGraph)
 
 
+def variables_read(graph: Any) -> list[Any]:
+    """The variables that a function reads, as far as it is traced; empty for None."""
+    return [*(getattr(graph, "_watched_variables", None) or ())]
+
+
 @contextlib.contextmanager
 def not_recorded() -> Iterator[None]:
     """Hides the ops in it from gradient tapes and other op callbacks."""
@@ -425,6 +432,68 @@ def dtype_number(tensor: Any) -> int:
 def tensor_id(tensor: Any) -> int:
     """A number that no other eager tensor of the process has or had."""
     return int(tensor._id)
+
+
+class GradientCall(NamedTuple):
+    """The gradient of an eager op, or of none (`op_type` is empty) between those of ops. `inputs`, `outputs`:
+    ids of the op's tensors, those that the gradient needs. `scope`: of names, where the op ran."""
+
+    op_type: str
+    inputs: Sequence[int] = ()
+    outputs: Sequence[int] = ()
+    scope: str = ""
+
+
+_GRADIENT_OF_OP = backprop._gradient_function.__code__
+_GRADIENT_OF_TAPE = backprop.GradientTape.gradient.__code__
+
+
+def gradient_at(frame: Any) -> GradientCall | None:
+    """The gradient that is computed when an op callback runs, by its frame; None outside a tape's."""
+    while frame is not None:
+        if frame.f_code is _GRADIENT_OF_OP:
+            found = frame.f_locals
+            inputs, outputs = (
+                [each._id for each in found[name] or () if hasattr(each, "_id")]
+                for name in ("inputs", "outputs")
+            )
+            scope = found["forward_pass_name_scope"] or ""
+            return GradientCall(found["op_name"], inputs, outputs, scope)
+        if frame.f_code is _GRADIENT_OF_TAPE:
+            return GradientCall("")
+        frame = frame.f_back
+    return None
+
+
+_MAX_FRAMES = 20  # between an op and the method of the variable that runs it
+
+
+def variable_at(frame: Any, handle: int) -> Any:
+    """The variable of a handle, by its id, if a method of it runs the op whose callback has this frame; else
+    None."""
+    for _ in range(_MAX_FRAMES):
+        if frame is None:
+            break
+        if frame.f_globals.get("__name__") == resource_variable_ops.__name__:
+            owner = frame.f_locals.get("self")
+            # Ops of its constructor run before it has its handle.
+            if isinstance(owner, tf.Variable) and getattr(owner, "_handle", None) is not None:
+                return owner if getattr(owner.handle, "_id", None) == handle else None
+        frame = frame.f_back
+    return None
+
+
+def variables_given(frame: Any) -> Sequence[Any]:
+    """The arguments of the function of TensorFlow that runs an op, by the frame of the op's callback, with
+    None for all but variables: these are read without an op that callbacks see."""
+    for _ in range(_MAX_FRAMES):
+        if frame is None:
+            break
+        if frame.f_globals.get("__name__", "").startswith("tensorflow.python.ops.gen_"):
+            given = (frame.f_locals.get(name) for name in frame.f_code.co_varnames)
+            return [each if isinstance(each, tf.Variable) else None for each in given]
+        frame = frame.f_back
+    return ()
 
 
 def open_queue(dtypes: Sequence[Any], shared_name: str) -> Any:

@@ -373,6 +373,17 @@ def test_weights_rest_while_gradients_are_infinite(tmp_path: Path, gradient: Any
     assert len(findings_of("UnchangedTensor", synthetic_run(tmp_path, TRAINING, fed))) == times
 
 
+def test_variables_declared_as_constant_may_rest(tmp_path: Path) -> None:
+    marks = {"tensortap.trainable": "false", "tensortap.constant": "true"}
+    constant = replace(WEIGHT, attributes={**WEIGHT.attributes, **marks})
+    other = replace(GRADIENT, attributes={**GRADIENT.attributes, "tensortap.variable": "other"})
+    still = [("w", np.ones((4, 4), np.float32), step) for step in range(6)]
+    fed: list[Fed] = [(GRADIENT.name, PUSH, step) for step in range(6)]
+    for weight, times in ((constant, 0), (WEIGHT, 1)):
+        run = synthetic_run(tmp_path / str(times), (weight, other), [*fed, *still])
+        assert len(findings_of("UnchangedTensor", run)) == times
+
+
 def test_a_negated_mask_is_no_overflow(tmp_path: Path) -> None:
     masked = np.float32([np.finfo(np.float32).max, 0.5, -1.0])
     run = synthetic_run(

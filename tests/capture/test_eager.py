@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,15 @@ import pytest
 import tensorflow as tf
 from dumped import Dumped
 from small_models import mlp
+from synthetic_runs import findings_of
 
 from tensortap.capture.errors import TapWarning
 from tensortap.capture.pipeline.messages import Message, TensorBatch
 from tensortap.capture.pipeline.writer_thread import WriterThread
 from tensortap.capture.tap import Tap
+from tensortap.capture.triggers.triggers import NonFinite
 from tensortap.capture.watching.watch import Watch
+from tensortap.index.logdir_index import LogIndex
 
 ALL = Watch(steps=1, keep="value")
 
@@ -85,9 +89,166 @@ def test_layers_and_gradients(tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         dumped.value("mlp/hidden/MatMul:0", 5), np.matmul(x, model.weights[0].numpy())
     )
-    products = [row.value for row in dumped.rows if row.node.startswith("MatMul")]
-    assert any(np.array_equal(product, gradient.numpy()) for product in products)
+    nodes = {node.name: node for node in dumped.graph("eager").nodes}
+    (name,) = [
+        name
+        for name, node in nodes.items()
+        if node.attributes.items()
+        >= {"tensortap.kind": "gradient", "tensortap.variable": "mlp/hidden/kernel"}.items()
+    ]
+    np.testing.assert_array_equal(dumped.value(f"{name}:0", 5), gradient.numpy())
+    assert name.startswith("gradient_tape/mlp/hidden/MatMul/MatMul")
     assert untapped is not None
+
+
+class Scaled(tf.Module):
+    """A layer without Keras: of its variables one has a name, one has none, and one is not trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernel = tf.Variable(tf.ones([6, 3]))
+        self.bias = tf.Variable(tf.zeros([3]), name="offset")
+        self.scale = tf.Variable(2.0, trainable=False)
+
+    def __call__(self, x: Any) -> Any:
+        return (x @ self.kernel + self.bias) * self.scale
+
+
+def eager_loop(tap: Tap, steps: int = 3) -> tuple[Any, list[float]]:
+    """Trains a module and a Keras layer with a Keras optimizer; returns both, and the losses."""
+    keras.utils.set_random_seed(0)
+    module, dense, optimizer = Scaled(), keras.layers.Dense(2, name="out"), keras.optimizers.Adam(0.01)
+    losses = []
+    for step in range(steps):
+        with tap.step(step), tap.eager():
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(dense(tf.nn.relu(module(tf.ones([4, 6]))))))
+            variables = [module.kernel, module.bias, *dense.trainable_variables]
+            optimizer.apply(tape.gradient(loss, variables), variables)
+            losses.append(float(loss))
+    return module, losses
+
+
+def test_variables_have_names_and_roles(tmp_path: Path) -> None:
+    """GIVEN variables with and without names THEN their nodes have Keras' path, the name, or the attribute;
+    reads, gradients, updates and the loss are marked as in the graph of a function."""
+    with Tap(tmp_path / "r", ALL) as tap:
+        eager_loop(tap)
+
+    dumped = Dumped(tmp_path / "r")
+    latest = dumped.graphs()[-1]
+    nodes = {node.name: node for node in latest.nodes}
+    handles = {name for name, node in nodes.items() if node.op_type == "VarHandleOp"}
+    assert {"kernel", "offset", "scale", "out/kernel", "out/bias", "adam/iteration"} <= handles
+    marked: dict[str, set[str]] = {}
+    for node in nodes.values():
+        if "tensortap.kind" in node.attributes:
+            variable = node.attributes.get("tensortap.variable", "")
+            marked.setdefault(node.attributes["tensortap.kind"], set()).add(variable)
+    trained = {"kernel", "offset", "out/kernel", "out/bias"}
+    assert marked == dict.fromkeys(("weight", "gradient", "update"), trained) | {"loss": {""}, "output": {""}}
+    reads = [node for node in nodes.values() if node.attributes.get("tensortap.kind") == "weight"]
+    assert {node.attributes["tensortap.trainable"] for node in reads} == {"true"}
+    assert {node.inputs[0] for node in reads} == {f"{name}:0" for name in trained}
+    assert latest.variables["out/kernel"] == "weight"
+    assert latest.variables["adam/iteration"] == "iteration"
+    (call,) = latest.layers
+    assert (call.path, call.inputs, call.outputs) == ("out", ("Relu:0",), ("out/BiasAdd:0",))
+
+
+def test_gradients_are_named_after_their_forward_ops_and_have_their_lines(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", ALL) as tap:
+        eager_loop(tap, steps=1)
+
+    graph = Dumped(tmp_path / "r").graph("eager")
+    nodes = {node.name: node for node in graph.nodes}
+    backward = [name for name in nodes if name.startswith("gradient_tape/")]
+    assert {"gradient_tape/Relu/ReluGrad", "gradient_tape/out/MatMul/MatMul"} <= {*backward}
+    assert nodes["gradient_tape/out/MatMul/MatMul"].layer == "out"
+    product, relu = (
+        graph.stacks[nodes[f"gradient_tape/{name}"].stack] for name in ("MatMul/MatMul", "Relu/ReluGrad")
+    )
+    assert (product[-1][2], relu[-1][2]) == ("__call__", "eager_loop")
+
+
+class Codebook(keras.layers.Layer):
+    """Has a `tf.Variable` that nothing trains, beside weights that are trained."""
+
+    def build(self, shape: Any) -> None:
+        self.codes = tf.Variable(tf.random.normal([3, 3]), trainable=False)
+        self.kernel = self.add_weight(shape=(3, 3), name="kernel")
+
+    def call(self, x: Any) -> Any:
+        return x @ self.codes @ self.kernel
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_untrained_variables_are_marked(tmp_path: Path, *, eager: bool) -> None:
+    """GIVEN tf.Variable(trainable=False) in a layer THEN it is no weight that someone forgot to train."""
+    layer, optimizer = Codebook(name="book"), keras.optimizers.SGD(0.1)
+    layer.build((4, 3))
+
+    def train(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(layer(x) ** 2)
+        optimizer.apply(tape.gradient(loss, layer.trainable_variables), layer.trainable_variables)
+        return loss
+
+    with Tap(tmp_path / "r", ALL) as tap:
+        function = train if eager else tap.function(train)
+        for step in range(4):
+            with tap.step(step), tap.eager() if eager else nullcontext():
+                function(tf.ones([4, 3]) * (step + 1.0))
+
+    graph = Dumped(tmp_path / "r").graphs()[-1]
+    read = {
+        node.attributes["tensortap.variable"]: node.attributes
+        for node in graph.nodes
+        if node.attributes.get("tensortap.kind") == "weight"
+    }
+    assert {path: texts["tensortap.trainable"] for path, texts in read.items()} == {
+        "book/codes": "false",
+        "book/kernel": "true",
+    }
+    assert read["book/codes"]["tensortap.constant"] == "true"
+    log = LogIndex(tmp_path)
+    log.refresh()
+    assert findings_of("UnchangedTensor", log.runs[0]) == []
+
+
+def test_triggers_see_the_loss_of_eager_code(tmp_path: Path) -> None:
+    """GIVEN a trigger on the loss WHEN the loss of an eager step is NaN THEN it fires."""
+    weight = tf.Variable(1.0)
+    with Tap(tmp_path / "r", Watch(steps=100), on=NonFinite(Watch(kinds="loss"))) as tap:
+        for step in range(3):
+            with tap.step(step), tap.eager(), tf.GradientTape() as tape:
+                loss = tf.math.log(weight - 1.0 * step)
+                tape.gradient(loss, weight)
+    assert tap.fired
+    assert Dumped(tmp_path / "r").events("trigger")
+
+
+def test_watches_select_roles_in_eager_code(tmp_path: Path) -> None:
+    kinds = ["gradients of out", "losses", "weights", "updates of out"]
+    with Tap(tmp_path / "r", Watch(kinds=kinds, steps=1, keep="value")) as tap:
+        module, losses = eager_loop(tap)
+
+    dumped = Dumped(tmp_path / "r")
+    (graph,) = {graph.name: graph for graph in dumped.graphs()}.values()
+    attributes = {node.name: node.attributes for node in graph.nodes}
+    found = {
+        (attributes[row.node]["tensortap.kind"], attributes[row.node].get("tensortap.variable"))
+        for row in dumped.rows
+    }
+    own = {"out/kernel", "out/bias"}
+    assert found == {
+        ("loss", None),
+        *(("weight", path) for path in {"kernel", "offset", *own}),
+        *((kind, path) for kind in ("gradient", "update") for path in own),
+    }
+    (loss,) = [name for name, texts in attributes.items() if texts.get("tensortap.kind") == "loss"]
+    assert [float(dumped.value(f"{loss}:0", step)) for step in range(3)] == losses
+    assert module.kernel.numpy().shape == (6, 3)
 
 
 def test_unwatched_steps_are_free(tmp_path: Path) -> None:

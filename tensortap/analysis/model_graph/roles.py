@@ -36,6 +36,7 @@ class Roles:
         kind, variable: row -> `input`, `output`, `weight`, `gradient`; path of the variable (where known).
         trainable: path of a variable -> whether the step requests its gradient (if known).
         omitted: paths of trainable variables that a tape records, but whose gradients are not requested.
+        constant: paths of variables outside Keras that were created with `trainable=False`.
         unread: path of a variable with a requested gradient that no node reads -> the line that created its
             layer (file, line, function), or None.
     """
@@ -46,6 +47,7 @@ class Roles:
         self.variable: dict[int, str] = {}
         self.trainable: dict[str, bool] = {}
         self.omitted: set[str] = set()
+        self.constant: set[str] = set()
         self.unread: dict[str, tuple[str, int, str] | None] = {}
         for row, attributes in _marked(graph):
             if attributes.get("tensortap.kind"):
@@ -58,6 +60,8 @@ class Roles:
                     self.trainable[self.variable[row]] = attributes["tensortap.trainable"] == "true"
                 if attributes.get("tensortap.left_out") == "true":
                     self.omitted.add(self.variable[row])
+                if attributes.get("tensortap.constant") == "true":
+                    self.constant.add(self.variable[row])
 
     def of_kind(self, kind: str) -> list[int]:
         """Rows of the nodes of a kind, ascending."""

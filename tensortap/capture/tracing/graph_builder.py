@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from tensortap.core.records import Frame, Function, Graph, LayerCall, Node
@@ -22,6 +23,7 @@ from .keras_lines import line_of_variable
 from .layer_map import LayerMap
 from .node_descriptions import describe_node
 from .source_stacks import Stack
+from .trace_notes import TracedCall
 
 Names = Mapping[tuple[str, str], str]
 Candidates = Mapping[tuple[str, str, int], Candidate]
@@ -119,16 +121,25 @@ def _layer_calls(
     """The calls of layers in all functions, function by function, without those that raised."""
     found: list[LayerCall] = []
     for function in functions.values():
-        place: dict[int, int] = {}
-        for number, call in enumerate(layers.traces[function.name].calls):
-            if not call.is_complete:
-                continue
-            inputs = _known_tensors(function.name, call.inputs, names)
-            outputs = _known_tensors(function.name, call.outputs, names)
-            place[number] = len(found)
-            parent = place.get(call.layer.parent, -1)
-            found.append(replace(call.layer, parent=parent, inputs=inputs, outputs=outputs))
+        name, calls = function.name, layers.traces[function.name].calls
+        found += complete_calls(calls, partial(_known_tensors, name, names=names), len(found))
     return tuple(found)
+
+
+def complete_calls(
+    calls: Iterable[TracedCall], name: Callable[[Sequence[str]], Sequence[str]], start: int = 0
+) -> list[LayerCall]:
+    """The calls that did not raise, the first of them at `start` in the graph; `name` gives tensor names."""
+    place: dict[int, int] = {}
+    found: list[LayerCall] = []
+    for number, call in enumerate(calls):
+        if call.is_complete:
+            place[number] = start + len(found)
+            parent = place.get(call.layer.parent, -1)
+            found.append(
+                replace(call.layer, parent=parent, inputs=name(call.inputs), outputs=name(call.outputs))
+            )
+    return found
 
 
 def _known_tensors(function: str, tensors: Sequence[str], names: Names) -> tuple[str, ...]:
@@ -198,7 +209,7 @@ def _attributes(
     unread: Mapping[str, Frame | None],
 ) -> dict[str, str]:
     """TensorFlow's attributes, and the tensor's role in the model (`tensortap.kind`, `…variable`, and for
-    requested gradients `…trainable`, `…left_out` and `…unread`)."""
+    requested gradients `…trainable`, `…left_out`, `…constant` and `…unread`)."""
     texts = {} if operation.name in function.arguments else attribute_texts(operation.node_def.attr)
     candidate = candidates.get((function.name, operation.name, 0))
     if candidate is not None and candidate.kind:
@@ -208,10 +219,8 @@ def _attributes(
     variable = function.variable_of(operation) if candidate is None else candidate.variable
     if variable:
         texts["tensortap.variable"] = variable
-        if layers.asked and texts.get("tensortap.kind") == "weight":
-            texts["tensortap.trainable"] = "true" if variable in layers.asked else "false"
-            if variable in layers.watched - layers.asked:
-                texts["tensortap.left_out"] = "true"
+        if texts.get("tensortap.kind") == "weight":
+            texts |= layers.training_marks(variable)
     return texts
 
 

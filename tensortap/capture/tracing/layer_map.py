@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from tensortap.tf.function_library import TracedFunction
 
 from .layer_tracker import LayerTracker
-from .trace_notes import Trace
+from .trace_notes import Trace, VariableNotes
 
 # `gradient_tape/<forward op>/<op>` inside one function, `gradients/<forward op>_grad/<op>` in one of its own.
 _IN_TAPE = re.compile(r"(?:.*/)?gradient_tape/(.+)\Z", re.DOTALL)
@@ -52,6 +52,10 @@ class LayerMap:
         """The kind of a variable, see `VariableNotes.kind_of`."""
         return self._tracker.variables.kind_of(path)
 
+    def training_marks(self, path: str) -> dict[str, str]:
+        """Attributes of a weight: whether its gradient is requested, and why not."""
+        return training_marks(path, self.asked, self.watched, self._tracker.variables)
+
     def layer_of(self, function: str, node: str) -> str:
         """The path of the layer, or empty."""
         return self._layers.get((function, node), "")
@@ -91,6 +95,19 @@ class LayerMap:
             else:
                 break
         return best
+
+
+def training_marks(
+    path: str, asked: Collection[str], watched: Collection[str], known: VariableNotes
+) -> dict[str, str]:
+    """Attributes of a weight (FORMAT.md), by the paths of variables with requested gradients, and of those
+    that a tape records."""
+    if known.is_constant(path) and path not in asked:
+        return {"tensortap.trainable": "false", "tensortap.constant": "true"}
+    if not asked:
+        return {}
+    texts = {"tensortap.trainable": "true" if path in asked else "false"}
+    return texts | ({"tensortap.left_out": "true"} if path in watched and path not in asked else {})
 
 
 def forward_name(node: str) -> str:

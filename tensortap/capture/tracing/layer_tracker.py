@@ -1,4 +1,4 @@
-"""Which Keras layer created which node, noted while functions are traced."""
+"""Which Keras layer created which node, noted while functions are traced or ops run eagerly."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from tensortap.core.records import LayerCall
 from tensortap.tf import internals
 
 from ..capture_warnings import first_line, issue_warning
+from .context_stack import TaskStack
 from .keras_lines import REGULARIZERS, line_of_call
-from .trace_notes import TracedCall, Traces, VariableNotes
+from .trace_notes import EagerTrace, Trace, TracedCall, Traces, VariableNotes, path_of
 
 _SCRATCH = "scratch_graph"  # where Keras infers shapes; nothing in it ever runs
 
@@ -29,6 +30,9 @@ _SHOWN_ARGUMENTS = (
     *("rate", "momentum", "activation", "use_bias", "return_sequences", "go_backwards"),
 )
 _MAX_CONFIG = 400  # letters
+
+EAGER_TRACES: TaskStack[tuple[object, EagerTrace | None]] = TaskStack("tensortap eager traces")
+"""(owner, notes) of the eager scopes; of several scopes of an owner, the innermost takes notes."""
 
 
 class LayerTracker:
@@ -126,7 +130,7 @@ class LayerTracker:
         def noted_assign(variable: Any, value: Any) -> Any:
             with self._never_raising():
                 self._note_variables([variable])  # there is no other hint for losses and metrics
-                if _traced_graph() is not None and not self._stack():
+                if self._current() and not self._stack():
                     self.variables.note_metric(variable)
             return assign(variable, value)
 
@@ -180,34 +184,53 @@ class LayerTracker:
         path = "/".join(stack)
         graph = _traced_graph()
         before = len(graph.get_operations()) if graph is not None else 0
-        calls: list[tuple[Any, int]] = self._local.__dict__.setdefault("calls", [])
-        number = -1
-        if graph is not None:
-            with self._never_raising():
-                number = self._begin_call(graph, layer, path, arguments, calls)
-        calls.append((graph, number))
+        around: list[tuple[Trace, int]] = self._local.__dict__.setdefault("calls", [])
+        depth, traces = len(around), self._current()
+        with self._never_raising():
+            around += [
+                (trace, self._begin_call(trace, graph, layer, path, arguments, around)) for trace in traces
+            ]
+        begun = around[depth:]
 
         def note(outputs: Any) -> None:
-            if graph is not None:
-                self._note_layer(graph, before, path, outputs)
+            for trace in traces:
+                self._note_layer(trace, graph, before, path, outputs)
+            if traces:
                 self.variables.note_owner(layer, path)
-                if number >= 0:
-                    self._end_call(self.traces.of(graph).calls[number], graph, layer, outputs)
+                for trace, number in begun:
+                    self._end_call(trace.calls[number], graph, layer, outputs)
                 self.variables.note_layer(layer)
                 self._note_variables(layer.variables)  # of inner layers, too: their owner may not track them
 
         try:
             yield note
         finally:
-            calls.pop()
+            del around[depth:]
             stack.pop()
 
+    def _current(self) -> list[Trace]:
+        """The notes on the graph that is traced, or on the eager scopes: one an owner."""
+        graph = _traced_graph()
+        if graph is not None:
+            return [self.traces.of(graph)]
+        if not internals.executing_eagerly():
+            return []
+        innermost: dict[int, Trace | None] = {}
+        for owner, trace in EAGER_TRACES:
+            innermost.setdefault(id(owner), trace)
+        return [trace for trace in innermost.values() if trace is not None]
+
     def _begin_call(
-        self, graph: Any, layer: Any, path: str, arguments: Any, around: list[tuple[Any, int]]
+        self,
+        trace: Trace,
+        graph: Any,
+        layer: Any,
+        path: str,
+        arguments: Any,
+        around: list[tuple[Trace, int]],
     ) -> int:
         """Notes a call, and returns its number in the trace."""
-        trace = self.traces.of(graph)
-        parent = next((number for of, number in reversed(around) if of is graph), -1)
+        parent = next((number for of, number in reversed(around) if of is trace), -1)
         kind = type(layer)
         call = LayerCall(path, kind.__name__, kind.__module__, parent, source=_class_source(kind))
         trace.calls.append(TracedCall(call, _tensor_names(arguments, graph)))
@@ -226,78 +249,104 @@ class LayerTracker:
         call.outputs = _tensor_names(outputs, graph)
         call.is_complete = True
 
-    def _note_layer(self, graph: Any, before: int, path: str, outputs: Any) -> None:
-        trace = self.traces.of(graph)
-        for operation in graph.get_operations()[before:]:
+    def _note_layer(self, trace: Trace, graph: Any, before: int, path: str, outputs: Any) -> None:
+        for operation in () if graph is None else graph.get_operations()[before:]:
             # An inner layer, which returned earlier, has the better claim. Captured tensors are not nodes in
             # the end.
             if operation.type != "Placeholder":
                 trace.layers.setdefault(operation.name, path)
         for tensor in keras.tree.flatten(outputs):
-            if tf.is_tensor(tensor) and getattr(tensor, "graph", None) is graph:
-                trace.outputs.setdefault(tensor.name, path)
+            name = _name_in(graph, tensor)
+            if name:
+                trace.outputs.setdefault(name, path)
+                _hold(trace, name, tensor)
 
     def _note_variables(self, variables: Iterable[Any]) -> None:
-        if _traced_graph() is not None:
+        if self._current():
             self.variables.note(variables)
 
     def _note_gradients(self, optimizer: Any, grads: list[Any], variables: list[Any] | None) -> None:
-        if _traced_graph() is None:
+        if not self._current():
             return
         if variables is None:
             variables = getattr(optimizer, "_trainable_variables", [])
         for gradient, variable in zip(grads, variables, strict=False):
-            path = _path_of(variable)
-            self._note_asked(variable, path)
+            path = self._path(variable)
+            self._note_asked(path)
             self._note_gradient("gradients", gradient, path)
 
     def _note_gradient(self, notes: Literal["gradients", "derived"], gradient: Any, path: str) -> None:
         tensor = gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
+        for trace, name in self._noting(tensor):
+            getattr(trace, notes)[name] = path
+            _hold(trace, name, tensor)
+            self.variables.trained.add(path)
+
+    def _noting(self, tensor: Any) -> Iterator[tuple[Trace, str]]:
+        """Where a tensor is noted, and as what."""
         # An optimizer inside a tf.cond (loss scaling) may be given tensors of the graph around it.
         graph = getattr(tensor, "graph", None)
-        if graph is not None and internals.is_function_graph(graph):
-            getattr(self.traces.of(graph), notes)[tensor.name] = path
-            self.variables.trained.add(path)
+        if graph is None or internals.is_function_graph(graph):
+            name = _name_in(graph, tensor)
+            for trace in self._current() if graph is None else [self.traces.of(graph)]:
+                if name:
+                    yield trace, name
 
     def _note_derived(self, target: Any, sources: Any, gradients: Any) -> None:
         """Records the target of a tape, and its gradients of variables. Targets that are only differentiated
         with respect to other tensors (a gradient penalty) are not losses."""
-        if _traced_graph() is None:
+        if not self._current():
             return
         for loss in tf.nest.flatten(target) if any(map(_is_variable, _flat(sources))) else ():
-            graph = getattr(loss, "graph", None)
-            if tf.is_tensor(loss) and graph is not None and internals.is_function_graph(graph):
-                self.traces.of(graph).losses.add(loss.name)
+            for trace, name in self._noting(loss):
+                trace.losses.add(name)
+                _hold(trace, name, loss)
         pairs = zip(_flat(sources), _flat(gradients), strict=False)
         for variable, gradient in pairs:
             if _is_variable(variable):
-                path = self.variables.note_handle(variable.handle, _path_of(variable))
-                self._note_asked(variable, path)
+                path = self._path(variable)
+                self._note_asked(path)
                 self._note_gradient("derived", gradient, path)
 
     def _note_watched(self, tape: Any, sources: Any) -> None:
-        """Note all trainable variables that a tape records, if it trains some."""
-        graph = _traced_graph()
-        if graph is None or not any(map(_is_variable, _flat(sources))):
+        """Note all trainable variables that a tape records, if it trains some, and the paths of those that
+        the function reads."""
+        traces = self._current()
+        if not traces or not any(map(_is_variable, _flat(sources))):
             return
+        for variable in filter(_is_variable, internals.variables_read(_traced_graph())):
+            self._path(variable)
         for variable in filter(_is_variable, tape.watched_variables()):
+            path = self._path(variable)
             if not self.variables.is_frozen(variable.handle):
-                path = self.variables.path_of(variable.handle) or _path_of(variable)
-                self.traces.of(graph).watched.add(path)
+                for trace in traces:
+                    trace.watched.add(path)
 
-    def _note_asked(self, variable: Any, path: str) -> None:
+    def _note_asked(self, path: str) -> None:
         """Records a variable to train, with or without a gradient."""
-        graph = _traced_graph()
-        if graph is not None:
-            known = self.variables.path_of(variable.handle) if _is_variable(variable) else ""
-            self.traces.of(graph).asked.add(known or path)
+        for trace in self._current():
+            trace.asked.add(path)
+
+    def _path(self, variable: Any) -> str:
+        return self.variables.note_variable(variable) if _is_variable(variable) else path_of(variable)
+
+
+def _hold(trace: Trace, name: str, tensor: Any) -> None:
+    if isinstance(trace, EagerTrace) and trace.held is not None:
+        trace.held[name] = tensor
+
+
+def _name_in(graph: Any, tensor: Any) -> str:
+    """The name of a tensor of a graph; of an eager one, if `graph` is None, its id; else empty."""
+    if not tf.is_tensor(tensor) or getattr(tensor, "graph", None) is not graph:
+        return ""
+    if graph is not None:
+        return str(tensor.name)
+    return str(internals.tensor_id(tensor)) if hasattr(tensor, "_id") else ""
 
 
 def _tensor_names(structure: Any, graph: Any) -> list[str]:
-    tensors = keras.tree.flatten(structure)
-    return [
-        tensor.name for tensor in tensors if tf.is_tensor(tensor) and getattr(tensor, "graph", None) is graph
-    ]
+    return [name for tensor in keras.tree.flatten(structure) if (name := _name_in(graph, tensor))]
 
 
 def _config_text(layer: Any) -> str:
@@ -339,12 +388,6 @@ def _flat(structure: Any) -> list[Any]:
 def _is_variable(source: Any) -> bool:
     """Whether it is a variable outside the function that is traced."""
     return hasattr(getattr(source, "handle", None), "_id")
-
-
-def _path_of(variable: Any) -> str:
-    """Path of a tf.Variable outside Keras that Keras may train: its name without the slot."""
-    path = str(getattr(variable, "path", None) or "")
-    return path or str(variable.name).rpartition(":")[0] or str(variable.name)
 
 
 def layer_paths(model: Any) -> list[str]:

@@ -1,7 +1,9 @@
-"""Notes taken while functions are traced: layers and gradients by graph, kinds and owners of variables."""
+"""Notes taken while functions are traced, or ops run eagerly: layers and gradients, kinds and owners of
+variables."""
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tensortap.core.names import short_function_name
+from tensortap.core.names import EAGER, short_function_name
 from tensortap.core.records import LayerCall
 from tensortap.tf import internals
 
@@ -48,6 +50,15 @@ class Trace:
         """All nodes that something was noted about."""
         tensors = {*self.gradients, *self.derived, *self.losses}
         return {*self.layers, *(tensor.rpartition(":")[0] for tensor in tensors)}
+
+
+@dataclass
+class EagerTrace(Trace):
+    """The notes on an eager step. Tensors by the decimal text of their ids; `held`: those with a role, if
+    a watch needs to know it."""
+
+    graph: str = EAGER
+    held: dict[str, Any] | None = None
 
 
 class Traces:
@@ -99,6 +110,7 @@ class VariableNotes:
         self.trained: set[str] = set()
         self._paths: dict[int, str] = {}  # by id of the handle
         self._frozen: set[int] = set()  # ids of the handles of variables that Keras does not train
+        self._constant: dict[str, bool] = {}  # by path
         self._kinds: dict[str, str] = {}
         self._owners: dict[str, str] = {}  # path of the innermost layer that has it
 
@@ -112,9 +124,20 @@ class VariableNotes:
                 self._paths[number] = str(variable.path)
                 (self._frozen.discard if variable.trainable else self._frozen.add)(number)
 
-    def note_handle(self, handle: Any, path: str) -> str:
-        """Note the path of a variable by its handle, unless it is known; returns the known path."""
-        return self._paths.setdefault(internals.tensor_id(handle), path)
+    def note_variable(self, variable: Any) -> str:
+        """Note the path of a variable, unless its handle is known; returns the known path."""
+        number = internals.tensor_id(variable.handle)
+        if number not in self._paths:
+            path = self._paths[number] = path_of(variable)
+            if not variable.trainable:
+                self._frozen.add(number)
+            if isinstance(variable, tf.Variable):
+                self._constant[path] = not variable.trainable and self._constant.get(path, True)
+        return self._paths[number]
+
+    def is_constant(self, path: str) -> bool:
+        """Whether all variables of that path are a `tf.Variable(…, trainable=False)` outside Keras."""
+        return self._constant.get(path, False) and not self._kinds.get(path)
 
     def note_layer(self, layer: Any) -> None:
         """Note the state of a layer: weights, moving averages, seeds of random generators."""
@@ -155,3 +178,27 @@ class VariableNotes:
     def owner_of(self, variable: str) -> str:
         """The path of the layer that has a variable, or empty."""
         return self._owners.get(variable, "")
+
+
+def path_of(variable: Any) -> str:
+    """Keras' path of a variable. Of one outside Keras its name without the slot; without a name the
+    attribute or global that holds it, if all that hold it agree; else `Variable`."""
+    path = str(getattr(variable, "path", None) or "") or str(variable.name).removesuffix(":0")
+    if path.rpartition("/")[2] == _UNNAMED:
+        return path.removesuffix(_UNNAMED) + (_held_as(variable) or _UNNAMED)
+    return path
+
+
+_UNNAMED = "Variable"
+
+
+def _held_as(variable: Any) -> str:
+    names = set[str]()
+    for holder in gc.get_referrers(variable):
+        found = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
+        names.update(
+            name
+            for name, held in tuple(found.items())
+            if held is variable and isinstance(name, str) and name.isidentifier() and name[0] != "_"
+        )
+    return names.pop() if len(names) == 1 else ""

@@ -34,8 +34,8 @@ _V1_CONTROL_FLOW = frozenset(
 _INPUT_OPS = frozenset({"IteratorGetNext", "OptionalGetValue"})
 # Their second input is the update of a variable. Kernels that do a whole optimizer step (ResourceApplyAdam)
 # have no such tensor.
-_UPDATING_OPS = frozenset({"AssignSubVariableOp", "AssignAddVariableOp"})
-_SUMS = frozenset({"Add", "AddV2"})
+UPDATING_OPS = frozenset({"AssignSubVariableOp", "AssignAddVariableOp"})
+SUMS = frozenset({"Add", "AddV2"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,15 +291,15 @@ class TensorRoles:
 def _change(operation: Any) -> Any:
     """The tensor that an op changes a variable by, or None. It is also `x` in `v.assign(v - x)`, the form
     that `v.assign_sub(x)` takes for a Keras variable."""
-    if operation.type in _UPDATING_OPS:
+    if operation.type in UPDATING_OPS:
         return operation.inputs[1]
     new = operation.inputs[1].op if operation.type == "AssignVariableOp" else None
-    if new is None or (new.type != "Sub" and new.type not in _SUMS):
+    if new is None or (new.type != "Sub" and new.type not in SUMS):
         return None
     old, change = new.inputs
     if _reads(old, operation.inputs[0]):
         return change
-    return old if new.type in _SUMS and _reads(change, operation.inputs[0]) else None
+    return old if new.type in SUMS and _reads(change, operation.inputs[0]) else None
 
 
 def _reads(tensor: Any, handle: Any) -> bool:

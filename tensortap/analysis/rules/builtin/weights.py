@@ -95,7 +95,7 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
         same, steps = stretches.of(tensor.code)
         if same is None or tensor.graph not in graphs or np.isnan(same.l2) or is_ambiguous(view, tensor):
             continue  # weights that turned NaN do not rest; those of a target network may
-        if is_trained_by_another_graph(view, tensor) or _is_frozen_statistic(tensor, trained):
+        if is_trained_by_another_graph(view, tensor) or _is_constant(view, tensor, trained):
             continue  # according to that graph; they should not change
         ends = _first_and_last_value(view, same)
         if ends and not np.allclose(ends[0], ends[1], rtol, atol, equal_nan=True):
@@ -121,10 +121,11 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
         yield hit
 
 
-def _is_frozen_statistic(tensor: TensorRole, trained: Collection[tuple[str, str]]) -> bool:
-    """Whether it is a moving mean or variance of a layer without trained weights."""
+def _is_constant(view: RunView, tensor: TensorRole, trained: Collection[tuple[str, str]]) -> bool:
+    """Whether it was created with `trainable=False`, or is a moving mean or variance of a layer without
+    trained weights."""
     if not tensor.is_statistic:
-        return False
+        return tensor.variable in view.roles(tensor.graph).constant
     layer = tensor.graph, tensor.variable.rpartition("/")[0]
     return not any((graph, other.rpartition("/")[0]) == layer for graph, other in trained)
 
