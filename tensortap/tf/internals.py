@@ -11,6 +11,7 @@ import contextlib
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -490,8 +491,9 @@ def variables_given(frame: Any) -> Sequence[Any]:
         if frame is None:
             break
         if frame.f_globals.get("__name__", "").startswith("tensorflow.python.ops.gen_"):
-            given = (frame.f_locals.get(name) for name in frame.f_code.co_varnames)
-            return [each if isinstance(each, tf.Variable) else None for each in given]
+            given = map(frame.f_locals.get, frame.f_code.co_varnames)
+            single = takewhile(lambda each: not isinstance(each, list | tuple), given)  # inputs one by one
+            return [each if isinstance(each, tf.Variable) else None for each in single]
         frame = frame.f_back
     return ()
 
