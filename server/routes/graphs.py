@@ -18,8 +18,8 @@ from tensortap.index.graph.graph_index import GraphIndex, shape_text
 from tensortap.index.query.node_detail import node_detail
 from tensortap.index.query.source_lines import embedded_source, source_map
 from tensortap.index.series.histograms import step_histograms
+from tensortap.index.series.statistic_values import TIMELINE_STATISTICS
 from tensortap.index.series.step_statistics import statistic_range, step_statistics
-from tensortap.index.series.timeline import TIMELINE_STATISTICS
 
 from ..log_reader import current_run
 from ..response_cache import cached

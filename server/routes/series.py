@@ -12,7 +12,8 @@ from tensortap.index.catalog.columns import Texts
 from tensortap.index.run_index import RunIndex
 from tensortap.index.series.histograms import HistogramSeries, histograms
 from tensortap.index.series.history import history
-from tensortap.index.series.timeline import TIMELINE_STATISTICS, timeline
+from tensortap.index.series.statistic_values import TIMELINE_STATISTICS
+from tensortap.index.series.timeline import timeline
 from tensortap.index.series.training_logs import scalar_logs, training_logs
 from tensortap.index.series.trends import node_trends
 from tensortap.index.series.worker_grid import GRID_STATISTICS, worker_grid

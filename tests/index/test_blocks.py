@@ -19,8 +19,9 @@ from tensortap.index.query import search
 from tensortap.index.query.search import snapshot_place, snapshots, undecided
 from tensortap.index.query.sorting import SORT_COLUMNS
 from tensortap.index.run_index import RunIndex
+from tensortap.index.series.statistic_values import TIMELINE_STATISTICS
 from tensortap.index.series.step_statistics import statistic_range
-from tensortap.index.series.timeline import TIMELINE_STATISTICS, timeline
+from tensortap.index.series.timeline import timeline
 
 FILTERS = ({}, {"where": "max > 0.5"}, {"match": "1"}, {"steps": "3:9"}, {"steps": 4}, {"nonfinite": True})
 

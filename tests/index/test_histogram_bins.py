@@ -15,7 +15,7 @@ from tensortap.index.series.histogram_bins import (
     linear_bins,
     native_bins,
 )
-from tensortap.index.series.trends import thin
+from tensortap.index.series.statistic_values import thin
 from tensortap.stats.summarize import summarize
 
 MAGNITUDES = st.floats(1e-40, 1e38) | st.floats(1e-3, 1e3) | st.just(0.0)

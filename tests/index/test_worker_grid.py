@@ -11,6 +11,7 @@ import pytest
 from tensortap.core.errors import NotFoundError, SelectionError
 from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
+from tensortap.importers.partial_summary import partial_summary
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 from tensortap.index.series.worker_grid import worker_grid
@@ -66,6 +67,20 @@ def test_counts(job: RunIndex) -> None:
 def test_shares(job: RunIndex) -> None:
     found = worker_grid(job, "x", "nan_share", steps="4:6")
     assert (found.rank[0], found.value[0].tolist()) == (3, [0.0, 0.5])
+
+
+def test_counts_that_an_import_lacks_are_unknown(tmp_path: Path) -> None:
+    for rank in range(2):
+        with DumpWriter(tmp_path, run="job", rank=rank, info={"not counted": "nan"}) as writer:
+            writer.log_summary("w", partial_summary("float32", (3, 3), 9), step=0)
+            writer.log("w", np.array([0.0, np.nan]), step=1)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    for statistic, known in {"zero": 1, "nan": 1, "zero_share": 0.5, "nan_share": 0.5}.items():
+        found = worker_grid(log.runs[0], "w", statistic)
+        np.testing.assert_array_equal(found.value, [[np.nan, known]] * 2)
+        assert found.captured.all() and not found.differing.any()
+    assert worker_grid(log.runs[0], "w", "size").value.tolist() == [[9, 2]] * 2
 
 
 @pytest.mark.parametrize("statistic", ["mean", "nan"])

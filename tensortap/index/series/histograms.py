@@ -30,7 +30,7 @@ from .histogram_bins import (
     linear_bins,
     native_bins,
 )
-from .trends import thin
+from .statistic_values import thin
 
 MAX_BINS = 4096
 Scale = Literal["symlog", "linear"]

@@ -16,7 +16,7 @@ from ..query.tensor_lookup import tensor_rows
 from ..run_index import RunIndex
 from ..snapshot import PLAIN_COLUMNS
 from ..unknown_counts import unknown_counts
-from .trends import thin
+from .statistic_values import thin
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ from ..graph.graph_index import GraphIndex
 from ..query.tensor_lookup import worker_code
 from ..run_index import RunIndex
 from ..unknown_counts import unknown_counts
-from .timeline import TIMELINE_STATISTICS, values_of
+from .statistic_values import TIMELINE_STATISTICS, values_of
 
 
 @dataclass(frozen=True, slots=True)

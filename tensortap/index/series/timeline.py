@@ -22,12 +22,8 @@ from ..graph.graph_index import GraphIndex
 from ..query.step_range import parse_steps
 from ..query.tensor_lookup import worker_code
 from ..run_index import RunIndex
-from ..unknown_counts import unknown_counts
 from .scope_tree import ScopeRow, scope_rows
-
-UNKNOWN, FINE, INF, NAN = range(4)
-_SHARES = {"zero_share": ("zero",), "nan_share": ("nan",), "inf_share": ("pos_inf", "neg_inf")}
-TIMELINE_STATISTICS = ("min", "max", "abs_max", "std", "l2", "mean", *_SHARES)
+from .statistic_values import FINE, NAN, SHARES, TIMELINE_STATISTICS, health_of, values_of
 
 # Ops whose zeros do not count as dead: inputs of a program, and constants.
 _GIVEN = {"_Arg", "IteratorGetNext", "Placeholder", "PlaceholderWithDefault", "ReadVariableOp", "Variable"}
@@ -324,7 +320,7 @@ def candidates(
     score = np.where(health > FINE, 0.0, np.where(np.isnan(score), -np.inf, score))
     order = -column("step"), -place.astype(np.float64), -column("visit")
     # A layer that is dead at all steps is what one looks for among shares.
-    counts = (statistic in _SHARES) | (changing & _floating(catalog, row))
+    counts = (statistic in SHARES) | (changing & _floating(catalog, row))
     keys = (health.astype(np.float64), counts.astype(np.float64), score, *order)
     return Candidates(row, value, health, bad, keys)
 
@@ -333,7 +329,7 @@ def _changing(catalog: Catalog, statistic: str, tensors: Array, picks: Iterable[
     """Which tensors have several values, bool [tensors]."""
     low = np.full(len(tensors), np.inf)
     high = -low
-    for picked in picks if statistic not in _SHARES else ():
+    for picked in picks if statistic not in SHARES else ():
         place, value = _place_of(catalog, tensors, picked), values_of(catalog, picked, statistic)
         np.fmin.at(low, place, value)
         np.fmax.at(high, place, value)
@@ -344,32 +340,4 @@ def _changing(catalog: Catalog, statistic: str, tensors: Array, picks: Iterable[
 def _floating(catalog: Catalog, row: Array) -> Array:
     floating = np.array([name.startswith(("float", "bfloat")) for name in catalog.dtypes.values], np.bool_)
     found: Array = floating[catalog.column("dtype", row)]
-    return found
-
-
-def values_of(catalog: Catalog, row: Array, statistic: str) -> Floats:
-    """One of `TIMELINE_STATISTICS` of some rows of the catalog, float64 [rows]; NaN if unknown."""
-    if statistic not in _SHARES:
-        return np.asarray(catalog.column(statistic, row), np.float64)
-    names = _SHARES[statistic]
-    part = np.sum([np.asarray(catalog.column(name, row), np.float64) for name in names], axis=0)
-    size = np.asarray(catalog.column("size", row), np.float64)
-    known = (size > 0) & ~_any_unknown(catalog, row, ("size",))
-    known &= ~(_any_unknown(catalog, row, names) & (part == 0))
-    return np.where(known, part / np.maximum(size, 1), np.nan)
-
-
-def health_of(catalog: Catalog, row: Array) -> Array:
-    """Health of some rows of the catalog, uint8 [rows]: UNKNOWN, FINE, INF (an infinity), NAN (a NaN)."""
-    infinite = (catalog.column("pos_inf", row) > 0) | (catalog.column("neg_inf", row) > 0)
-    health = np.where(catalog.column("nan", row) > 0, NAN, np.where(infinite, INF, FINE))
-    health[(health == FINE) & _any_unknown(catalog, row, ("nan", "pos_inf", "neg_inf"))] = UNKNOWN
-    return health.astype(np.uint8)
-
-
-def _any_unknown(catalog: Catalog, row: Array, names: tuple[str, ...]) -> Array:
-    """Whether a row lacks some of the counts, bool [rows]."""
-    unknown = unknown_counts(catalog, row)
-    nothing = np.zeros(len(row), np.bool_)
-    found: Array = np.logical_or.reduce([unknown.get(name, nothing) for name in names])
     return found

@@ -12,7 +12,7 @@ from ..query.step_range import parse_steps
 from ..query.tensor_lookup import tensor_rows
 from ..run_events import StepLogs
 from ..run_index import RunIndex
-from .trends import thin
+from .statistic_values import thin
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tensortap.core.dtypes import Array, Floats, Ints
+from tensortap.core.dtypes import Array, Floats
 from tensortap.core.errors import SelectionError
 from tensortap.core.names import tensor_name
 
@@ -18,7 +18,7 @@ from ..query.step_range import parse_steps
 from ..query.tensor_lookup import worker_code
 from ..run_index import RunIndex
 from ..snapshot import Snapshot
-from .timeline import TIMELINE_STATISTICS, health_of, values_of
+from .statistic_values import TIMELINE_STATISTICS, health_of, thin, values_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,6 @@ def trends(
     distinct = sorted(set(codes))
     lines = dict(zip(distinct, _lines(catalog, distinct, statistic, worker, places), strict=True))
     return [lines[code] for code in codes]
-
-
-def thin(count: int, limit: int | None) -> Ints:
-    """At most `limit` of the positions 0 … count - 1, evenly spread, first and last among them (of one: the
-    last)."""
-    if limit is None or count <= limit:
-        return np.arange(count)
-    if limit <= 1:
-        return np.arange(count)[count - max(limit, 0) :]
-    return np.round(np.linspace(0, count - 1, limit)).astype(np.int64)
 
 
 def _lines(

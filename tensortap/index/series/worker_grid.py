@@ -16,9 +16,8 @@ from ..catalog.catalog import Catalog
 from ..query.step_range import StepRange, parse_steps
 from ..query.tensor_lookup import function_of, in_order, select_rows, tensor_codes, tensor_rows
 from ..run_index import RunIndex
-from .trends import thin
+from .statistic_values import SHARES, thin, values_of
 
-SHARES = {"nan_share": ("nan",), "inf_share": ("pos_inf", "neg_inf"), "zero_share": ("zero",)}
 GRID_STATISTICS = (*STATISTICS, *INTEGERS, *SHARES)
 _TOLERANCE = 1e-12  # of the median, as of the rule ReplicaDrift: kernels add in different orders
 _CELLS_AT_ONCE = 1 << 19  # some 50 MB
@@ -34,7 +33,8 @@ class WorkerGrid:
     Attributes:
         step: int64 [steps], ascending. thinned_from: number of steps before thinning, if any were skipped.
         worker, rank: [workers], ids and ranks (None: unknown).
-        value: float64 [workers, steps], of a step's first iteration; NaN where nothing was captured, too.
+        value: float64 [workers, steps], of a step's first iteration; NaN where unknown or
+            not captured, too.
         captured: bool [workers, steps].
         low, median, high: float64 [steps], over the workers; NaN where all are NaN. The median is the lower
             of two middle values: some worker holds it.
@@ -174,18 +174,9 @@ def _blocks(
         order = np.lexsort((-np.arange(len(here)), -catalog.column("visit", here).astype(np.int64)))
         value = np.full((len(codes), some.stop - begin), np.nan)
         captured = np.zeros(value.shape, np.bool_)
-        value[line[order], column[order]] = _statistic(catalog, statistic, here)[order]
+        value[line[order], column[order]] = values_of(catalog, here, statistic)[order]
         captured[line, column] = True
         yield some, value, captured
-
-
-def _statistic(catalog: Catalog, name: str, rows: Array) -> Floats:
-    if name not in SHARES:
-        return catalog.column(name, rows).astype(np.float64)
-    count: Floats = np.sum([catalog.column(each, rows) for each in SHARES[name]], axis=0, dtype=np.float64)
-    size = catalog.column("size", rows)
-    share: Floats = np.divide(count, size, out=np.full(len(rows), np.nan), where=size > 0)
-    return share
 
 
 def _equal(value: Floats, median: Floats) -> Array:
