@@ -69,6 +69,12 @@ def create_app(
     """
     if replay_process is not None and token is None:
         raise ValueError("Replay needs a token.")
+    hosts = None if allowed_hosts is None else AllowedHosts.of(allowed_hosts, port, any_address=any_address)
+    policy = (
+        Policy(hosts, token, _PLUGIN_HINT)
+        if mode == "plugin"
+        else Policy(hosts, token, may_replay=replay_process is not None, framing=framing)
+    )
     app = Flask(__name__, static_folder=None, template_folder=None)
     app.debug = False  # whatever FLASK_DEBUG says: answers must not depend on the environment
     app.url_map.merge_slashes = False
@@ -82,11 +88,5 @@ def create_app(
     share.install(app, create_app)
     for module in ROUTES:
         app.register_blueprint(module.blueprint)
-    hosts = None if allowed_hosts is None else AllowedHosts.of(allowed_hosts, port, any_address=any_address)
-    policy = (
-        Policy(hosts, token, _PLUGIN_HINT)
-        if mode == "plugin"
-        else Policy(hosts, token, may_replay=replay_process is not None, framing=framing)
-    )
     app.wsgi_app = SecurityMiddleware(RequestTimeout(app.wsgi_app), policy)  # type: ignore[method-assign]
     return app

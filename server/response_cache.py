@@ -120,4 +120,4 @@ def cached(view: View) -> View:
 
 def _state(run: RunIndex) -> tuple[int, ...]:
     """Changes whenever an answer may; read before it: a change meanwhile has it made again."""
-    return run.generation, run.version, run.catalog.rows, run.events.version
+    return run.generation, run.version, run.catalog.rows, run.events.version, len(run.damage)

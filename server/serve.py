@@ -138,8 +138,10 @@ class Server:
                 framing=framing,
                 rules=rules,
             )
-        except ValueError as error:
+        except BaseException as error:
             self._socket.close()
+            if not isinstance(error, ValueError):
+                raise
             raise ServingError(str(error), "Use --allow-host NAME or --allow-host NAME:PORT.") from error
         if own_process:
             tune_memory()

@@ -379,10 +379,10 @@ def _record_tensor(
         recorder.json(f"{place}/histograms", {**asked, "limit": 200})
         for step in sorted({row["step"] for row in rows}) if focus and thinned else ():
             recorder.json(f"{place}/histograms", {**asked, "steps": step})
-    for row in rows:
-        size = (row["size"] or 0) * 8
-        if row["kept"] and size <= (_MAX_FOCUS_VALUE if focus else _MAX_VALUE):
-            _record_value(recorder, place, {**named, "step": row["step"], "visit": row["visit"]}, row, focus)
+    limit = (_MAX_FOCUS_VALUE if focus else _MAX_VALUE) // 8
+    kept = [row for row in rows if row["kept"] and (row["size"] or 0) <= limit]
+    for row in {(row["step"], row["visit"]): row for row in kept}.values():  # one for all workers
+        _record_value(recorder, place, {**named, "step": row["step"], "visit": row["visit"]}, row, focus)
 
 
 def _record_value(recorder: _Recorder, place: str, at: Query, row: dict[str, Any], focus: bool) -> None:

@@ -16,13 +16,22 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tensortap.core.errors import LimitError, TensortapError
+from tensortap.core.errors import TensortapError
 from tensortap.system.subprocess_worker import Cancellation, ChildEndedError, ChildFailedError
+
+from ..responses.error_responses import STATUS
 
 _LOG = logging.getLogger(__name__)
 PATIENCE = 0.5  # s that a request waits for a first result
 FORGOTTEN = 90.0  # s after which work without requests is cancelled: a hidden tab sends one per minute
 REST = 4.0  # times as long as the work took, before it is done again on a run that grows
+
+
+class BusyError(TensortapError):
+    """Too much work is waiting. Ask again when some has ended."""
+
+
+STATUS[BusyError] = 503
 
 
 @dataclass(slots=True, eq=False)
@@ -122,7 +131,7 @@ class JobQueue:
             needs: key and work of another job that is done first, unless its result is known.
 
         Raises:
-            LimitError: too many wait.
+            BusyError: too many wait.
         """
         with self._lock:
             job = self._jobs.get(key)
@@ -177,7 +186,7 @@ class JobQueue:
     def _check_limit(self) -> None:
         waiting = sum(job.active and job.counted for job in self._jobs.values())
         if self._most is not None and waiting >= self._most:
-            raise LimitError(
+            raise BusyError(
                 f"{self._most} {self._noun}s are already waiting.", "Try again when one has finished."
             )
 

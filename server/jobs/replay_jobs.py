@@ -73,7 +73,7 @@ class ReplayJobs:
             tensors: names; None: all.
 
         Raises:
-            LimitError: too many wait.
+            BusyError: too many wait.
         """
 
         def key_and_work(changes: Changes) -> tuple[object, Work]:
@@ -84,7 +84,7 @@ class ReplayJobs:
         return self._ask(*key_and_work(changes), unchanged)
 
     def test(self, subject: str, recording: Path, test: str) -> Job:
-        """A job with the result of a test of the step's logic (docs/replay.md). Raises LimitError."""
+        """A job with the result of a test of the step's logic (docs/replay.md). Raises BusyError."""
 
         def work(job: Job) -> Any:
             request = Request(str(recording), analysis="test", options={"test": test})

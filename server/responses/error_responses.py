@@ -22,6 +22,7 @@ from tensortap.core.errors import (
     RemoteReadError,
     SelectionError,
     TensortapError,
+    TimeLimitError,
     ValueNotKeptError,
     ValuePrunedError,
 )
@@ -61,6 +62,7 @@ STATUS: dict[type[TensortapError], int] = {
     InvalidNameError: 400,
     InvalidValueError: 400,
     LimitError: 413,
+    TimeLimitError: 503,
     FormatVersionError: 422,
     DamagedError: 422,
 }

@@ -60,6 +60,7 @@ def one_run(run: str) -> Response:
     graph = parameters.text("graph")
     parameters.done()
     found = current_run(run)
+    graphs = found.graphs  # first: reading them may find damage
     return json_response(
         {
             "id": found.id,
@@ -68,7 +69,7 @@ def one_run(run: str) -> Response:
             "created": found.created,
             "damage": [*found.damage, *found.unfinished],
             "workers": list(found.workers),
-            "graphs": [_with_steps(graph) for graph in found.graphs],
+            "graphs": [_with_steps(graph) for graph in graphs],
             "steps": found.steps if graph is None else found.steps_of(graph),
             "statistics": list(STATISTICS_COLUMNS),
             "events": found.events.events()[-MAX_EVENTS:],

@@ -5,7 +5,6 @@ All take and return JSON. What they write are files, published under names that 
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -23,7 +22,7 @@ from tensortap.dump.format.run_files import WORKER_FILE
 from tensortap.dump.format.schema import SCHEMA
 from tensortap.dump.read.file_marks import FileFingerprints
 from tensortap.dump.read.stats_reader import StatsTail, TailPosition
-from tensortap.storage.files import FileReader, crc32c_of_file, read_json
+from tensortap.storage.files import FileReader, crc32c_of_file, published, read_json
 from tensortap.storage.uri import shown_path
 
 from .manifest import FOLDER, CompactFile, read_parquet, verify
@@ -226,17 +225,14 @@ def write_table(run_dir: Path, stem: str, table: pa.Table, order: Array | None =
         order: [rows], the rows of the table in the order in which they are written; None: as they are.
     """
     path = run_dir / FOLDER / f"{stem}.parquet"
-    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.tmp")
     try:
-        footer = write_groups(temporary, table.replace_schema_metadata(_METADATA), _group_rows(table), order)
-        size = temporary.stat().st_size
-        file = CompactFile(path.name, size, crc32c_of_file(temporary, size), *footer)
-        temporary.replace(path)
+        with published(path) as temporary:
+            table = table.replace_schema_metadata(_METADATA)
+            footer = write_groups(temporary, table, _group_rows(table), order)
+            size = temporary.stat().st_size
+            return CompactFile(path.name, size, crc32c_of_file(temporary, size), *footer)
     except OSError as error:  # of a write: it names no file
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    return file
 
 
 def _group_rows(table: pa.Table) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from .errors import LimitError
+from .errors import TimeLimitError
 
 _LIMIT: ContextVar[tuple[float, float] | None] = ContextVar("tensortap_time_limit", default=None)
 
@@ -26,11 +26,11 @@ def check_time_limit() -> None:
     """Called before each piece.
 
     Raises:
-        LimitError: the time of `time_limit` is over.
+        TimeLimitError: the time of `time_limit` is over.
     """
     limit = _LIMIT.get()
     if limit is not None and time.monotonic() > limit[0]:
-        raise LimitError(
+        raise TimeLimitError(
             f"The request took more than {limit[1]:g} s, the limit.",
             "Request less: a contiguous slice, fewer rows or a simpler pattern. Or read it with "
             "tensortap.open.",

@@ -97,6 +97,10 @@ class LimitError(TensortapError):
     """A request exceeds the limit in the message. Request a part."""
 
 
+class TimeLimitError(LimitError):
+    """A request takes longer than the limit in the message. Request a part."""
+
+
 class RemoteReadError(OSError):
     """An address sent no content, or not the requested one. An OSError, like that of a failing disk:
     `filename` is the redacted address, `strerror` describes the response."""

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -236,13 +237,20 @@ def publish(path: Path, data: bytes, *, replace: bool = True) -> None:
 
     With `replace=False` an existing file stays.
     """
-    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.tmp")
-    try:
+    with published(path, replace=replace) as temporary:
         fd = create(temporary)
         try:
             write_all(fd, data, 0)
         finally:
             os.close(fd)
+
+
+@contextlib.contextmanager
+def published(path: Path, *, replace: bool = True) -> Iterator[Path]:
+    """A temporary name, for a file that gets the name `path` at the end of the body; see `publish`."""
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.tmp")
+    try:
+        yield temporary
         if replace:
             temporary.replace(path)
         else:

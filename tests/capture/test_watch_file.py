@@ -206,6 +206,15 @@ def test_the_command_asks_and_the_job_answers(job: Job, capsys: pytest.CaptureFi
     assert "has finished" in capsys.readouterr().err
 
 
+def test_a_file_that_is_being_read_is_not_restored_in_place(tmp_path: Path) -> None:
+    path = tmp_path / watch.FILE
+    path.write_text("refused")
+    with path.open() as half_read:
+        watch._restore(path, "{}\n")
+        assert half_read.read() == "refused"
+    assert path.read_text() == "{}\n"
+
+
 def test_a_rule_that_the_job_refuses_does_not_stay(
     job: Job, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,8 +75,17 @@ def test_a_damaged_run_is_repaired_beside(tmp_path, capsys):
             assert repr(row[name]) == repr(sound[key][name]), (key, name)
     assert repaired["a", 4]["value_codec"] == ""
     assert repaired["a", 5]["value_codec"] == "raw"
-    assert main(["check", str(run), "--repair"]) == 1  # never over what is there
-    assert "exists" in capsys.readouterr().err
+    with DumpWriter(tmp_path, run="sound") as writer:
+        writer.log("a", 1.0, step=0)
+    assert main(["check", str(tmp_path), "--repair"]) == 1  # never over what is there
+    printed = capsys.readouterr()
+    assert f"'{tmp_path / 'r.repaired'}' already exists. Remove or rename it" in printed.err
+    assert [line.split()[-1] for line in printed.out.splitlines() if not line.startswith(" ")] == [
+        "ok",
+        "damaged",
+        "ok",
+        "ok",
+    ]
 
 
 def test_snapshots_that_are_gone_stay_reported(tmp_path):

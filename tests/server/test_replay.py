@@ -282,7 +282,7 @@ def test_no_more_than_eight_wait(asked: Asked) -> None:
         asked.post("compute", {"recording": asked.recording, "tensors": [f"t{number}:0"]}).status_code
         for number in range(9)
     ]
-    assert answers == [200] * 8 + [413]
+    assert answers == [200] * 8 + [503]
     asked.post("cancel", {})
     asked.process.hold.clear()
 

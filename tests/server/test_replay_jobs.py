@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from polling import until
 
-from tensortap.core.errors import LimitError
 from tensortap.core.progress import Advance, ignore_advance
 from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.replay.client import ReplayProcess
 from tensortap.replay.protocol import StepperAnswer, StepperRequest, TensorFacts
+from tensortap.server.jobs.job_queue import BusyError
 from tensortap.server.jobs.replay_jobs import Changes, ReplayJobs
 from tensortap.system.subprocess_worker import Cancellation
 
@@ -69,7 +69,7 @@ def what_if(number: int) -> Changes:
 
 def test_eight_what_ifs_wait_beside_the_call_that_all_need(replays: ReplayJobs, process: Deaf) -> None:
     jobs = [replays.compute("run", RECORDING, what_if(number)) for number in range(8)]
-    with pytest.raises(LimitError, match="8 computations"):
+    with pytest.raises(BusyError, match="8 computations"):
         replays.compute("run", RECORDING, what_if(8))
     process.go_on.set()
     for job in jobs:

@@ -11,6 +11,7 @@ import pytest
 from polling import until
 from werkzeug.test import Client
 
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.series.history import History, history
 from tensortap.server import response_cache
@@ -84,6 +85,20 @@ def test_many_viewers_are_answered_by_one_reading(tmp_path: Path, monkeypatch: p
             return len(client.get(address, headers=OWN).get_json()["columns"]["step"])
 
         until(lambda: steps() == 601, "the new step")
+
+
+@pytest.mark.parametrize("finds", ["", "/graphs", "/history?tensor=x:0"])
+def test_damage_that_a_first_read_finds_is_in_the_next_answer(tmp_path: Path, finds: str) -> None:
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("x", np.float32(1), step=0, graph=writer.graph(Graph("g", [Node("x", "Const")])))
+    client = Client(create_app(tmp_path))
+    place = history_of_x(client, 1).partition("/history")[0]
+    (path,) = tmp_path.rglob("graphs/*.arrows")
+    path.write_bytes(path.read_bytes()[:-40] + bytes(40))
+    assert client.get(place + finds, headers=OWN).status_code == 200
+    damage = client.get(place, headers=OWN).get_json()["damage"]
+    assert [sentence.partition(":")[0] for sentence in damage] == [f"graph {path.stem}"]
+    assert client.get(place, headers=OWN).headers["X-Tensortap-Damage"] == damage[0]
 
 
 def test_what_failed_is_tried_again_and_little_is_kept(

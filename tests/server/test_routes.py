@@ -344,7 +344,7 @@ def test_a_request_that_takes_too_long_is_ended(
     api: Api, first: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tensortap.server.security.middleware.REQUEST_SECONDS", 0.0)
-    answer = api.json(f"{first}/value?{MATMUL}&step=2", 413)
+    answer = api.json(f"{first}/value?{MATMUL}&step=2", 503)
     assert "more than 0 s" in answer["error"]
     assert "tensortap.open" in answer["hint"]
     monkeypatch.undo()

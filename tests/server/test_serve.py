@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from polling import until
 
+from tensortap.replay.client import ReplayProcess
+from tensortap.server import serve
 from tensortap.server.serve import DEFAULT_PORT, Server, ServingError, connection_limit, open_socket
 
 
@@ -75,9 +77,20 @@ def test_tokens_are_fresh_and_192_bits_long(tmp_path: Path) -> None:
     assert all(token is not None and len(bytes.fromhex(token)) == 24 for token in tokens)
 
 
-def test_a_bad_host_name_is_refused(tmp_path: Path) -> None:
+def test_a_bad_host_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(ServingError, match=r"is not a host name.*--allow-host"):
-        Server([tmp_path], port=0, allowed_hosts=["http://x"])
+        Server([tmp_path], port=0, allowed_hosts=["http://x"], replay_process=ReplayProcess())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_cannot_start_leaves_its_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = open_socket("127.0.0.1", 0)
+    monkeypatch.setattr(serve, "open_socket", lambda host, port: opened)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    with pytest.raises(OSError):
+        Server([tmp_path], port=0, replay_process=ReplayProcess())
+    assert opened.fileno() == -1
 
 
 @pytest.mark.parametrize(

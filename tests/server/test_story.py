@@ -63,6 +63,15 @@ def test_a_story_holds_what_the_server_answers(api: Api, first: str) -> None:
     assert [run["name"] for run in listed["json"]["runs"]] == ["exp/first"]
 
 
+def test_a_value_that_several_workers_have_is_held_once(tmp_path: Path) -> None:
+    for rank in range(3):
+        with DumpWriter(tmp_path, "r", rank=rank) as writer:
+            for step in range(2):
+                writer.log("x", np.full(5, rank), step=step)
+    values = answers(story.story_of(create_app(tmp_path)), "value")
+    assert sorted(answer["query"]["step"] for answer in values) == ["0", "1"]
+
+
 def test_of_some_steps_only_those_are_offered(api: Api, first: str) -> None:
     found = api.json(f"{first}/story?steps=0:1&also=2")
     detail = next(answer for answer in found["answers"] if answer["path"].count("/") == 1)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.compact.manifest import check_compacted
-from tensortap.core.errors import DamagedError, FormatVersionError, NotARunError
+from tensortap.core.errors import DamagedError, FormatVersionError, InvalidNameError, NotARunError
 from tensortap.core.text import bytes_text, counted, escaped
 from tensortap.dump.maintenance.repair import repair_run
 from tensortap.dump.maintenance.run_check import Report, check_run
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.repair:
         _check_repairable(arguments.path)
-    reports = []
+    reports, failed = list[Report](), False
     with (
         open_engine(arguments.engine, arguments.processes) as engine,
         progress_line("checking", quiet=arguments.json) as advance,
@@ -60,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
             reports.append(check_run(name, path, advance, engine))
             if arguments.repair and (reports[-1].damage or reports[-1].pending):
                 reports[-1].repaired = _repair(path, advance)
+                failed |= reports[-1].repaired is None
             if not is_remote(path):
                 reports[-1].compacted, damage = check_compacted(path)
                 reports[-1].damage += damage
@@ -68,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({"ok": not damaged, "runs": [asdict(report) for report in reports]})
     else:
         _print(reports)
-    return 1 if report_unread(unread) or damaged else 0
+    return 1 if report_unread(unread) or damaged or failed else 0
 
 
 def _check_repairable(path: Path) -> None:
@@ -85,11 +86,12 @@ def _check_repairable(path: Path) -> None:
 
 
 def _repair(path: Path, advance: Any) -> str | None:
-    """Writes the repaired copy of a run next to it; returns its path. None if even run.json is lost."""
+    """Writes the repaired copy of a run next to it; returns its path. None if there is one already, or even
+    run.json is lost."""
     out = path.with_name(f"{path.name}.repaired")
     try:
         return str(repair_run(path, out, lambda text: advance(f"repairing {path.name}: {text}")).path)
-    except (NotARunError, FormatVersionError) as error:
+    except (NotARunError, FormatVersionError, InvalidNameError) as error:
         print(escaped(f"{path} cannot be repaired: {error}"), file=sys.stderr)
         return None
 

@@ -6,7 +6,6 @@ import argparse
 import json
 import re
 import time
-import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ from tensortap.core.errors import InvalidValueError, NotFoundError, TensortapErr
 from tensortap.dump.format.events import EventsTail
 from tensortap.dump.format.run_files import WorkerInfo
 from tensortap.dump.read.runs import RunReader
+from tensortap.storage.files import publish
 
 from ..argument_types import on_disk, parse_watch_steps
 from ..console import cell, console, print_json
@@ -95,7 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.reset:
         (arguments.path / FILE).unlink(missing_ok=True)
     elif rule:
-        _publish(arguments.path / FILE, [*_rules(arguments.path / FILE, arguments.only), rule])
+        rules = [*_rules(arguments.path / FILE, arguments.only), rule]
+        publish(arguments.path / FILE, (json.dumps({"rules": rules}, indent=1) + "\n").encode())
     else:
         return _show(arguments, before[-1] if before else None)
     answer = _answer(reader, len(before), asked, arguments.wait)
@@ -141,7 +142,7 @@ def _restore(path: Path, text: str | None) -> None:
     if text is None:
         path.unlink(missing_ok=True)
     else:
-        path.write_text(text, encoding="utf-8")
+        publish(path, text.encode())
 
 
 def _rule(arguments: argparse.Namespace) -> Rule:
@@ -193,16 +194,6 @@ def _rules(path: Path, only: bool) -> list[Rule]:
     if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
         raise InvalidValueError(f"{path} has no rules.", "Correct it, or add --only.")
     return rules
-
-
-def _publish(path: Path, rules: list[Rule]) -> None:
-    """Writes watch.json under another name and renames it, so that the job never reads half of it."""
-    temporary = path.with_name(f"{FILE}.{uuid.uuid4().hex[:12]}.tmp")
-    try:
-        temporary.write_text(json.dumps({"rules": rules}, indent=1) + "\n", encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _watch_events(reader: RunReader) -> Iterator[dict[str, Any]]:

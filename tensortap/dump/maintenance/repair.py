@@ -85,7 +85,7 @@ def repair_run(run_dir: Path, out: Path, advance: Notice = ignore_notice) -> Rep
     """
     reader = RunReader(run_dir)
     if os.path.lexists(out):
-        raise InvalidNameError(f"{str(out)!r} exists.", "Remove it, or choose another path.")
+        raise InvalidNameError(f"{str(out)!r} already exists.", "Remove or rename it, and repair again.")
     done = Repaired(out)
     out.mkdir(parents=True)
     try:

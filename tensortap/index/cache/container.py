@@ -6,12 +6,10 @@ another one in its place is noticed), then the arrays, each at a multiple of 64
 
 from __future__ import annotations
 
-import contextlib
 import json
 import mmap
 import os
 import struct
-import uuid
 from collections.abc import Collection, Mapping
 from io import RawIOBase
 from pathlib import Path
@@ -21,7 +19,7 @@ from weakref import WeakSet
 import numpy as np
 
 from tensortap.core.dtypes import Array
-from tensortap.storage.files import crc32c
+from tensortap.storage.files import crc32c, published
 
 MAGIC = b"TTINDEX1"
 _HEAD = struct.Struct("<8sII")
@@ -55,17 +53,11 @@ def write_container(
         at += array.nbytes + -array.nbytes % _ALIGN
     header = json.dumps({"name": path.name, "about": about, "arrays": entries, "size": at}).encode()
     header += b" " * (-(len(header) + _HEAD.size) % _ALIGN)
-    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            file.write(_HEAD.pack(MAGIC, len(header), crc32c(header)) + header)
-            for array in arrays.values():
-                file.write(_octets(array).data)
-                file.write(bytes(-array.nbytes % _ALIGN))
-        temporary.replace(path)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+    with published(path) as temporary, temporary.open("xb") as file:
+        file.write(_HEAD.pack(MAGIC, len(header), crc32c(header)) + header)
+        for array in arrays.values():
+            file.write(_octets(array).data)
+            file.write(bytes(-array.nbytes % _ALIGN))
 
 
 def read_container(path: Path) -> tuple[Any, dict[str, Array]]:
