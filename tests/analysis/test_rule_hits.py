@@ -181,6 +181,16 @@ def test_a_relu_of_nan_is_not_dead(tmp_path: Path) -> None:
         assert findings_of("DeadRelu", run) == []
 
 
+@pytest.mark.parametrize(("captured", "made"), [("w", np.nan), ("w", 1.0), ("", 1.0)])
+def test_zeros_of_a_relu_whose_input_was_not_captured(tmp_path: Path, captured: str, made: float) -> None:
+    """NaN in what its input is computed from explains them; where nothing of that was captured, it might."""
+    program = (X, node("w", "Const"), node("product", "MatMul", "x", "w"), node("relu", "Relu", "product"))
+    fed: list[Fed] = [("relu", np.zeros((4, 8), np.float32), step) for step in range(4)]
+    fed += [(captured, np.full((4, 8), made, np.float32), step) for step in range(4) if captured]
+    found = findings_of("DeadRelu", synthetic_run(tmp_path, program, fed))
+    assert ["Capture the input" in each.next_look for each in found] == ([] if made != 1.0 else [not captured])
+
+
 @pytest.mark.parametrize(("made", "found"), [(np.nan, []), (-1.0, ["flat:0", "pool:0", "relu:0"])])
 def test_zeros_after_a_relu_of_nan_are_not_reported(tmp_path: Path, made: float, found: list[str]) -> None:
     program = (
@@ -208,6 +218,7 @@ def test_dead_units_are_reported_with_the_step_of_the_number(tmp_path: Path) -> 
     (found,) = findings_of("DeadRelu", run)
     assert found.text == "Only 0.10% of the elements of relu:0 are above 0 at step 3."
     assert (found.steps, found.of) == (9, 10)
+    assert found.evidence[0].limit == 0.005  # half of `active`, at which half of the units must be dead
 
 
 def test_muted_findings_leave_room_and_what_is_skipped_is_reported(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from tensortap.core.text import number_text
 from tensortap.index.query.step_range import StepRange
 from tensortap.index.series.histograms import histograms
 
-from ...model_graph.op_types import constant_number, ops
-from ...model_graph.roles import Roles, TensorRole
+from ...model_graph.op_types import REPLACING, SHAPES, constant_number, ops
+from ...model_graph.roles import Roles, Slot, TensorRole
 from ...run_view.hit_counts import hit_counts_of, snapshot_counts_of
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import SnapshotRows, distinct, stored_values
@@ -27,6 +27,8 @@ _RELUS = ("Relu", "Relu6")
 _KEEP_ZEROS = ops(
     "AvgPool AvgPool3D ExpandDims Identity Max MaxPool MaxPool3D Mean Reshape Squeeze Transpose"
 )
+_HIDE_NAN = REPLACING | SHAPES | ops("ArgMax ArgMin Relu Relu6")
+_MAX_NODES = 500  # that are searched for NaN
 _LOOKED_INTO = 8  # stored values of one tensor that are read, the latest
 _HISTOGRAMS = 100  # of one tensor, evenly thinned
 
@@ -63,12 +65,13 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
             relus,
             lambda rows: (_active(rows) < certain, _active(rows)),
             "share of active elements",
-            limits["active"],
+            certain,
             share=MOSTLY,
             low=True,
         )
     )
-    found = [replace(hit, text=_dead(view, hit)) for hit in found if not takes_nan(view, hit)]
+    found = [replace(hit, text=_dead(view, hit)) for hit in found]
+    found = [each for hit in found for each in _not_from_nan(view, hit)]
     for hit in found:  # a ReLU in a hinge loss that is mostly 0 has done its work
         fitted = is_fitted(view, view.tensors[hit.tensor].graph, hit.first_step, MOSTLY)
         yield replace(hit, severity="low") if fitted else hit
@@ -82,7 +85,7 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
         kept = view.run.catalog.tensors.kept.of(code)
         if code not in known and kept and active.rows >= MOSTLY * whole.by_tensor[code].rows:
             units = _dead_units(view, view.tensors[code], view.rows([view.tensors[code]]), limits)
-            yield from (hit for hit in units if not takes_nan(view, hit))
+            yield from (each for hit in units for each in _not_from_nan(view, hit))
 
 
 def _by_place(view: RunView) -> Mapping[tuple[str, int, int], TensorRole]:
@@ -92,9 +95,20 @@ def _by_place(view: RunView) -> Mapping[tuple[str, int, int], TensorRole]:
     )
 
 
-def takes_nan(view: RunView, hit: Hit) -> bool:
+def _not_from_nan(view: RunView, hit: Hit) -> Iterator[Hit]:
+    """The hit, unless NaN made the zeros; if nothing before the ReLU was captured, it says that NaN may."""
+    nan = takes_nan(view, hit)
+    if not nan:
+        yield hit if nan is not None else replace(hit, next_look=_NOT_CAPTURED)
+
+
+_NOT_CAPTURED = "Capture the input of the ReLU: it was not captured, and a ReLU gives 0 for NaN, too."
+
+
+def takes_nan(view: RunView, hit: Hit) -> bool | None:
     """Whether the input of a ReLU is NaN when its output, or what pooling or reshaping makes of it, is first
-    0: TensorFlow's ReLU returns 0 for NaN."""
+    0: TensorFlow's ReLU returns 0 for NaN. If it was not captured, the nearest captured tensors before it
+    decide, as sums and products of NaN are NaN; None if there are none."""
     tensor = view.tensors[hit.tensor]
     if tensor.row < 0:
         return False
@@ -103,11 +117,23 @@ def takes_nan(view: RunView, hit: Hit) -> bool:
     while inputs and roles.graph.op_type[row] in _KEEP_ZEROS:
         row = inputs[0][0]
         inputs = roles.inputs(row)
-    source = _by_place(view).get((tensor.graph, *inputs[0][:2])) if inputs else None
-    if source is None or roles.graph.op_type[row] not in _RELUS:
+    if not inputs or roles.graph.op_type[row] not in _RELUS:
         return False
-    rows = view.rows([source])
-    return bool((rows["nan"][rows.step == hit.first_step] > 0).any())
+    captured, waiting, seen, known = _by_place(view), [inputs[0][:2]], set[Slot](), False
+    while waiting and len(seen) < _MAX_NODES:
+        place = waiting.pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        source = captured.get((tensor.graph, *place))
+        if source is None:
+            hides = roles.graph.op_type[place[0]] in _HIDE_NAN
+            waiting += [] if hides else [each[:2] for each in roles.inputs(place[0])]
+            continue
+        known, rows = True, view.rows([source])
+        if (rows["nan"][rows.step == hit.first_step] > 0).any():
+            return True
+    return False if known else None
 
 
 def _active(rows: SnapshotRows) -> Array:
