@@ -326,3 +326,19 @@ def deviation_of_one(tap: Tap, broken: bool) -> None:
     data = tf.data.Dataset.from_tensor_slices((x, y)).take(len(x) - BATCH + 1)
     for features, labels in data.batch(BATCH):
         train_step(features, labels)
+
+
+@bug("DeadGradient")
+def through_numpy(tap: Tap, broken: bool) -> None:
+    x, y = table()
+
+    class Clip(layers.Layer):
+        def call(self, x: Any) -> Any:
+            if broken:
+                clipped = tf.numpy_function(lambda x: np.clip(x, 0, 6), [x], tf.float32)  # bug
+                return tf.ensure_shape(clipped, x.shape)
+            return tf.clip_by_value(x, 0, 6)
+
+    model = mlp(layers.Dense(32, name="low"), Clip())
+    model.compile(keras.optimizers.Adam(1e-2), from_logits())
+    model.fit(x, y, **fitting(tap))

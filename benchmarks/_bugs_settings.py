@@ -10,7 +10,7 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
-from _bugs import BATCH, STEPS, bug, fitting, from_logits, layers, mlp, pictures, table
+from _bugs import BATCH, STEPS, bug, feed, fitting, from_logits, layers, mlp, pictures, table
 
 from tensortap import Tap
 
@@ -132,3 +132,32 @@ def loss_weight_of_zero(tap: Tap, broken: bool) -> None:
     weights = {"a": 1.0, "b": 0.0 if broken else 0.5}
     model.compile("adam", {"a": from_logits(), "b": "mse"}, loss_weights=weights)  # bug
     model.fit(x, {"a": y, "b": x[:, :1] * x[:, 1:2]}, **fitting(tap))
+
+
+@bug("UnchangedTensor")
+def critic_stays_frozen(tap: Tap, broken: bool) -> None:
+    """A GAN whose critic was frozen to build the step of the generator, and is never trained."""
+    x, _ = table()
+    generator = keras.Sequential([keras.Input((4,)), layers.Dense(16, "relu"), layers.Dense(8)])
+    critic = keras.Sequential(
+        [keras.Input((8,)), layers.Dense(64, "relu", name="first"), layers.Dense(1)],  # bug
+        name="critic",
+    )
+    critic.trainable = not broken  # bug
+    first, second = keras.optimizers.Adam(1e-3), keras.optimizers.Adam(1e-3)
+    loss_of = keras.losses.BinaryCrossentropy(from_logits=True)
+
+    @tap.function
+    def train_step(real: Any, noise: Any) -> Any:
+        with tf.GradientTape(persistent=True) as tape:
+            made = generator(noise)
+            of_real, of_made = critic(real), critic(made)  # bug
+            critic_loss = loss_of(tf.ones_like(of_real), of_real) + loss_of(tf.zeros_like(of_made), of_made)
+            generator_loss = loss_of(tf.ones_like(of_made), of_made)
+        for loss, model, optimizer in ((critic_loss, critic, first), (generator_loss, generator, second)):
+            variables = model.trainable_variables
+            if variables:
+                optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        return critic_loss
+
+    feed(train_step, x, np.random.default_rng(1).standard_normal((len(x), 4)).astype(np.float32))

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from _bugs import BATCH, STEPS, fitting, from_logits, layers, mlp, pictures, table
+from _bugs_attention import projections, series, weights_of
 from _bugs_numbers import classifier, cross_entropy, train
 
 from tensortap import Tap
@@ -215,3 +216,59 @@ def finished_hinge_loss(tap: Tap) -> None:
         return tf.reduce_mean(tf.nn.relu(1 - signs * model(x)[:, 0]))
 
     train(tap, (x, signs), model.trainable_variables, loss_of, keras.optimizers.SGD(0.1))
+
+
+@unusual
+def slot_attention(tap: Tap) -> None:
+    """Inputs choose among as many slots, whose weights are divided by their sum (Locatello et al. 2020)."""
+    query, key, value, head = made = projections(16, 16, 16, 16)
+    slots = np.random.default_rng(2).standard_normal((1, 6, 16)).astype(np.float32)
+
+    def loss_of(x: Any) -> Any:
+        scores = tf.matmul(query(tf.tile(slots, (BATCH, 1, 1))), key(x), transpose_b=True) / 4.0
+        weights = tf.nn.softmax(scores, axis=1) + 1e-8
+        weights /= tf.reduce_sum(weights, 2, keepdims=True)
+        return tf.reduce_mean(tf.square(head(tf.matmul(weights, value(x))) - x))
+
+    train(tap, series()[:1], weights_of(made), loss_of, keras.optimizers.Adam(1e-3))
+
+
+@unusual
+def clusters_of_vectors(tap: Tap) -> None:
+    """Residuals from clusters: a softmax over these, a sum over the vectors (NetVLAD, Arandjelovic 2016)."""
+    assign, head = built(layers.Dense(6), None, 6, 16), built(layers.Dense(2), None, 96)
+    centres = tf.Variable(np.random.default_rng(2).standard_normal((6, 16)).astype(np.float32))
+
+    def loss_of(x: Any, y: Any) -> Any:
+        weights = tf.nn.softmax(assign(x))
+        sums = tf.matmul(weights, x, transpose_a=True)
+        sums -= tf.reduce_sum(weights, 1)[..., None] * centres
+        return cross_entropy(y, head(tf.reshape(tf.math.l2_normalize(sums, -1), (-1, 96))))
+
+    train(tap, series(), [*weights_of([assign, head]), centres], loss_of, keras.optimizers.Adam(1e-3))
+
+
+@unusual
+def two_modalities(tap: Tap) -> None:
+    """One matrix of scores, used in both directions."""
+    one, other, head = made = projections(16, 16, 2)
+
+    def loss_of(x: Any, y: Any) -> Any:
+        left, right = one(x), other(x[:, ::-1])
+        scores = tf.matmul(left, right, transpose_b=True) / 4.0
+        seen = tf.matmul(tf.nn.softmax(scores, 2), right) + left
+        seen += tf.matmul(tf.nn.softmax(scores, 1), left, transpose_a=True)
+        return cross_entropy(y, head(tf.reduce_mean(seen, 1)))
+
+    train(tap, series(), weights_of(made), loss_of, keras.optimizers.Adam(1e-3))
+
+
+@unusual
+def novelty_reward(tap: Tap) -> None:
+    """A network learns what another one makes of the states, which stays random (Burda et al. 2018)."""
+    x, _ = table()
+    fixed = mlp(layers.Dense(64, activation="relu"), head=layers.Dense(16))
+    fixed.trainable = False
+    model = mlp(layers.Dense(64, activation="relu"), head=layers.Dense(16))
+    losses = lambda x: tf.reduce_mean(tf.square(model(x) - tf.stop_gradient(fixed(x))))  # noqa: E731
+    train(tap, (x,), model.trainable_variables, losses, keras.optimizers.Adam(1e-3))

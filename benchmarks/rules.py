@@ -25,6 +25,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests/support"))
 
 import _bugs
+import _bugs_attention  # noqa: F401  (adds to BUGS)
 import _bugs_numbers  # noqa: F401  (adds to BUGS)
 import _bugs_reinforcement  # noqa: F401  (adds to BUGS)
 import _bugs_settings  # noqa: F401  (adds to BUGS)

@@ -59,6 +59,28 @@ def test_what_is_frozen_at_random_numbers_is_told_from_what_is_pretrained(tmp_pa
     assert "head" not in found
 
 
+@pytest.mark.parametrize(("trained", "severity"), [(True, "high"), (False, "medium")])
+def test_a_frozen_random_layer_after_trained_ones_is_severe(
+    tmp_path: Path, trained: bool, severity: str
+) -> None:
+    """They get their gradient from random numbers, like a generator whose critic is never trained."""
+    from tensortap.capture import Tap, Watch
+
+    keras.utils.set_random_seed(4)
+    first = keras.layers.Dense(32, trainable=trained, name="first")
+    frozen = keras.layers.Dense(40, trainable=False, name="frozen")
+    model = keras.Sequential([keras.Input((32,)), first, frozen, keras.layers.Dense(2)])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile("adam", loss, jit_compile=False)
+    x, y = np.random.rand(48, 32).astype("f4"), np.random.randint(0, 2, 48)
+    with Tap(tmp_path / "r", Watch(steps=1, kinds=("weight", "gradient", "loss"))) as tap:
+        model.fit(x, y, batch_size=8, verbose=0, callbacks=[tap.callback()])
+    log = LogIndex(tmp_path)
+    log.refresh()
+    (found,) = (each for each in check_rules(log.runs[0]).findings if "frozen/kernel" in each.variable)
+    assert (found.severity, "get their gradient through it" in found.text) == (severity, trained)
+
+
 def test_a_frozen_random_layer_comes_before_the_loss_that_stays(tmp_path: Path) -> None:
     from tensortap.capture import Tap, Watch
 

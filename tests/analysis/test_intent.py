@@ -41,11 +41,15 @@ FOUND_BY = {  # program -> (rule, part of the text)
     "softmax_of_one": ("SoftmaxAxis", "over one element"),
     "softmax_over_batch": ("SoftmaxAxis", "over the batch: its input was 32×8"),
     "broadcast_targets": ("BroadcastLoss", "targets of shape 32 with outputs of shape 32×1"),
+    "softmax_over_queries": ("SoftmaxAxis", "sum to 1 over axis 1, but model_1/MatMul_1 sums over axis 2"),
+    "positive_mask": ("MaskSign", "reaches 1e+09"),
 }
 LINES = {  # where the comment is
     "layer_never_called": "never called",
     "stopped_gradient": "stopped",
     "broadcast_targets": "# broadcast",
+    "softmax_over_queries": "# over an axis",
+    "positive_mask": "# masked",
 }
 MEDIUM = {"shuffled_labels"}  # a small learning rate might look the same
 ALONE = {  # those whose rule is the first to be named
@@ -53,13 +57,14 @@ ALONE = {  # those whose rule is the first to be named
     *("layer_never_called", "exploding_rate", "stopped_gradient", "autoencoder", "large_rate"),
     *("relu_logits", "softmax_of_one", "softmax_over_batch", "broadcast_targets"),
     *("forgotten_encoder", "labels_as_feature", "keep_probability", "wrong_sign", "relu_head", "pixels"),
+    *("softmax_over_queries", "positive_mask"),
     *("tanh_logits", "blank_inputs", "pixels_divided_twice", "labels_from_one", "untracked_layer"),
 }
 
 
 HEALTHY_DAILY = (
     *("probabilities_as_logits", "frozen_norm", "labels_as_feature"),
-    *("layer_never_called", "autoencoder", "broadcast_targets", "softmax_over_batch"),
+    *("layer_never_called", "autoencoder", "broadcast_targets", "softmax_over_batch", "positive_mask"),
 )
 
 

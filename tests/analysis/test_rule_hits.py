@@ -188,7 +188,9 @@ def test_zeros_of_a_relu_whose_input_was_not_captured(tmp_path: Path, captured: 
     fed: list[Fed] = [("relu", np.zeros((4, 8), np.float32), step) for step in range(4)]
     fed += [(captured, np.full((4, 8), made, np.float32), step) for step in range(4) if captured]
     found = findings_of("DeadRelu", synthetic_run(tmp_path, program, fed))
-    assert ["Capture the input" in each.next_look for each in found] == ([] if made != 1.0 else [not captured])
+    assert ["Capture the input" in each.next_look for each in found] == (
+        [] if made != 1.0 else [not captured]
+    )
 
 
 @pytest.mark.parametrize(("made", "found"), [(np.nan, []), (-1.0, ["flat:0", "pool:0", "relu:0"])])

@@ -18,6 +18,7 @@ from tensortap.analysis.run_view.run_view import RunView
 ELSEWHERE = (
     "LossInputMismatch",
     "SoftmaxAxis",
+    "MaskSign",
     "BroadcastLoss",
     "TargetOutOfRange",
     "NegatedLoss",

@@ -25,7 +25,11 @@ Program = Callable[[Path, str, bool], None]
 
 WATCH = [
     Watch(steps=every(2), kinds=("input", "weight", "gradient", "output"), keep="value"),
-    Watch(steps=every(2), nodes="loss|Softmax|dropout|^(sgd|adam)[^/]*/Cast/Read", keep="value"),
+    Watch(
+        steps=every(2),
+        nodes="loss|Softmax|dropout|model_1/(add|truediv)$|^(sgd|adam)[^/]*/Cast/Read",
+        keep="value",
+    ),
 ]
 
 
@@ -359,6 +363,37 @@ def broadcast_targets(logdir: Path, run: str, broken: bool) -> None:
             train_step(tf.constant(x[part]), tf.constant(y[part], tf.float32))
 
 
+def attention(logdir: Path, run: str, axis: int, mask: float) -> None:
+    """Self-attention with a causal mask, its softmax over an axis."""
+    x = np.random.default_rng(0).standard_normal((BATCH * STEPS, 6, 8)).astype(np.float32)
+    query, key, value = (keras.layers.Dense(8, name=name) for name in ("query", "key", "value"))
+    head = keras.layers.Dense(3, name="head")
+
+    class Model(keras.Model):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = [query, key, value, head]
+
+        def call(self, x: Any) -> Any:
+            scores = tf.matmul(query(x), key(x), transpose_b=True) / 8**0.5
+            scores += mask * (1 - tf.linalg.band_part(tf.ones((6, 6)), -1, 0))  # masked
+            weights = tf.nn.softmax(scores, axis=axis)  # over an axis
+            return head(tf.reduce_mean(tf.matmul(weights, value(x)), 1))
+
+    y = np.random.default_rng(1).integers(0, 3, len(x)).astype(np.int32)
+    fit(logdir, run, Model(), x, y, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+
+
+def softmax_over_queries(logdir: Path, run: str, broken: bool) -> None:
+    """A softmax over the queries instead of the keys."""
+    attention(logdir, run, 1 if broken else 2, -1e9)
+
+
+def positive_mask(logdir: Path, run: str, broken: bool) -> None:
+    """A mask that adds where it should subtract."""
+    attention(logdir, run, 2, 1e9 if broken else -1e9)
+
+
 PROGRAMS: dict[str, tuple[Program, str]] = {  # name -> the program, and the rule that must find the mistake
     program.__name__: (program, rule)
     for program, rule in (
@@ -388,6 +423,8 @@ PROGRAMS: dict[str, tuple[Program, str]] = {  # name -> the program, and the rul
         (softmax_of_one, "SoftmaxAxis"),
         (softmax_over_batch, "SoftmaxAxis"),
         (broadcast_targets, "BroadcastLoss"),
+        (softmax_over_queries, "SoftmaxAxis"),
+        (positive_mask, "MaskSign"),
     )
 }
 

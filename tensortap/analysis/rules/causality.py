@@ -25,6 +25,7 @@ _OF_TRAINING = (
 _LEADS_TO: Mapping[str, tuple[str, ...]] = {
     "LossInputMismatch": _OF_TRAINING,
     "SoftmaxAxis": _OF_TRAINING,
+    "MaskSign": _OF_TRAINING,
     "BroadcastLoss": _OF_TRAINING,
     "TargetOutOfRange": _OF_TRAINING,
     "NegatedLoss": (_ORIGINS, *_OF_TRAINING),

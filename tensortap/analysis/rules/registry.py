@@ -6,7 +6,7 @@ import logging
 from importlib.metadata import entry_points
 
 from .builtin.activations import dead_relu, high_dropout, saturated_activation
-from .builtin.axes import broadcast_loss, softmax_axis
+from .builtin.axes import broadcast_loss, mask_sign, softmax_axis
 from .builtin.dead_gradients import absorbed_update, dead_gradient, unused_layer
 from .builtin.gradients import exploding_gradient, vanishing_gradient
 from .builtin.initialization import poor_weight_init
@@ -34,6 +34,7 @@ BUILT_IN: tuple[Rule, ...] = (
     replica_drift,
     loss_input_mismatch,
     softmax_axis,
+    mask_sign,
     broadcast_loss,
     target_out_of_range,
     negated_loss,

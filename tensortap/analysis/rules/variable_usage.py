@@ -86,6 +86,15 @@ def is_last_factor(roles: Roles, variable: str) -> bool:
     return not any(row in others - own for row in _downstream(roles, own))
 
 
+def is_between(roles: Roles, variable: str, others: Iterable[str]) -> bool:
+    """Whether the backward pass goes through a product with a variable to some other ones."""
+    reads = roles.reads.get(variable, [])
+    if not any(roles.is_backward(user) for row in reads for user in roles.consumers(row)):
+        return False
+    before = _downstream(roles, [row for other in others for row in roles.reads.get(other, [])])
+    return any(row in before for row in _factors(roles).get(variable, ()))
+
+
 def is_lookup_table(roles: Roles, variable: str) -> bool:
     """Whether rows of a variable are read by index, so that no op sums over them."""
     return variable in _lookup_tables(roles)

@@ -1,12 +1,25 @@
-"""Rules about axes: a softmax over a single element or over the batch, a loss that broadcasts."""
+"""Rules about softmaxes and broadcasts: an axis or a mask that is wrong, a loss that broadcasts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from ...model_graph.op_types import CONVOLUTIONS, MATRIX_PRODUCTS, ops
-from ...model_graph.roles import Roles, Slot
+import numpy as np
+
+from tensortap.core.dtypes import Array
+from tensortap.core.text import number_text
+
+from ...model_graph.op_types import (
+    CONVOLUTIONS,
+    MATRIX_PRODUCTS,
+    SELECTS,
+    constant_text,
+    is_true,
+    nested_list,
+    ops,
+)
+from ...model_graph.roles import Roles, Slot, TensorRole
 from ...run_view.run_view import RunView
 from ..finding import Evidence, Hit
 from ..forward_sources import (
@@ -18,17 +31,21 @@ from ..forward_sources import (
     sources_of,
     trained_graphs,
 )
-from ..rule import Limits, rule
+from ..rule import MOSTLY, Limits, rule
 
 _SOFTMAXES = ops("Softmax LogSoftmax")
 _ADDITIONS = ops("Add AddV2 BiasAdd")
 _SCALINGS = ops("Mul RealDiv")
+_MASKINGS = SELECTS | ops("Add AddV2 Sub")
+_ARITHMETIC = {"Add": np.add, "AddV2": np.add, "Sub": np.subtract, "FloorMod": np.mod}  # of axes
+_REDUCTIONS = ops("Sum Mean Max Min")
+_DEEP = 20  # ops between a softmax and what uses it, or that compute a permutation
 _PRODUCTS = MATRIX_PRODUCTS | CONVOLUTIONS
 
 
 @rule(
     "SoftmaxAxis",
-    "a softmax over a single element, or over the batch",
+    "a softmax over a single element, over the batch, or over the queries of an attention",
     title="Softmax over the wrong axis",
     severity="high",
     source="tensortap: the shapes of the softmax and of its input",
@@ -52,6 +69,15 @@ def softmax_axis(view: RunView, limits: Limits) -> Iterable[Hit]:
                 )
                 evidence = Evidence(0, "axis of the softmax", 0.0, len(taken) - 1)
                 yield from _at(view, roles, row, text, evidence)
+            elif use := _summed_axis(view, roles, row):
+                text = (
+                    f"{name} makes attention weights ({_text(use.shape)}) that sum to 1 over axis "
+                    f"{use.normalized}, but {roles.graph.names[use.product]} sums over axis {use.summed}: "
+                    "the result is not an average of the values."
+                )
+                evidence = Evidence(0, "axis of the softmax", use.normalized, use.summed)
+                for hit in _at(view, roles, row, text, evidence):
+                    yield replace(hit, help=f"Use axis={use.summed - len(use.shape)} in the softmax.")
 
 
 def _is_layer_output(roles: Roles, row: int) -> bool:
@@ -84,10 +110,120 @@ def _transposed_batch(roles: Roles, row: int) -> Shape | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A product with attention weights: its row; the shape of the weights there, the axis over which they sum
+    to 1, and the axis over which the product sums."""
+
+    product: int
+    shape: Shape
+    normalized: int
+    summed: int
+
+
+def _summed_axis(view: RunView, roles: Roles, row: int) -> _Use | None:
+    """The product of attention weights that sums over another axis than the softmax, both as long (queries
+    and keys of self-attention), or than one over the batch.
+
+    None where weights are divided by their sum afterwards, as in slot attention, and for assignments to
+    clusters, whose scores are no product of queries and keys.
+    """
+    scores = next((place[:2] for place in roles.inputs(row) if place[2] == 0), None)
+    if scores is None or not _is_similarity(roles, scores):
+        return None
+    uses = _uses(roles, row, _captured_shape(view, roles, (row, 0)))
+    if not uses or any(use.summed == use.normalized for use in uses):
+        return None
+    use = uses[0]
+    is_square = use.shape[use.summed] == use.shape[use.normalized] is not None
+    over_batch = use.normalized == 0 and len(use.shape) > 2 and _is_batch(roles, use.shape[0])
+    return use if is_square or over_batch else None
+
+
+def _uses(roles: Roles, row: int, shape: Shape) -> list[_Use]:
+    """The products that take the output of a softmax, of this shape. Empty if their axes are unknown, or
+    if the output is summed, too."""
+    found, waiting = list[_Use](), [(row, tuple(range(len(shape))))]
+    while waiting and len(shape) > 1:
+        at, axes = waiting.pop()
+        for user in roles.consumers(at):
+            op_type = roles.graph.op_type[user]
+            if roles.is_backward(user):
+                continue
+            if op_type in MATRIX_PRODUCTS:
+                position = next(each for source, _, each in roles.inputs(user) if source == at)
+                summed = _contracted(roles, user, position, len(axes))
+                if summed is None:
+                    return []
+                moved = tuple(shape[axis] for axis in axes)
+                found.append(_Use(user, moved, axes.index(len(shape) - 1), summed))
+            elif op_type in _REDUCTIONS:
+                return []
+            elif after := _moved(roles, at, user, axes):
+                waiting.append((user, after))
+    return found
+
+
+def _moved(roles: Roles, row: int, user: int, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes of a node's output after an op that transposes it, copies it or drops some; else none."""
+    op_type, others = roles.graph.op_type[user], [each for each, _, _ in roles.inputs(user) if each != row]
+    if op_type == "Transpose":
+        order = _integers(roles, (others[-1], 0)) if others else None
+        known = order is not None and sorted(order.tolist()) == sorted(axes)
+        return tuple(axes[axis] for axis in order.tolist()) if known and order is not None else ()
+    is_drop = op_type in SELECTS | {"Mul"} and not any(roles.reached[other] for other in others)
+    return axes if is_drop or op_type in ("Identity", "Cast") else ()
+
+
+def _captured_shape(view: RunView, roles: Roles, place: Slot) -> Shape:
+    """The shape of a tensor as first captured; else as recorded in the graph."""
+    tensor = captured_tensor(view, roles, place, exactly=True)
+    rows, catalog = view.rows([tensor] if tensor else []), view.run.catalog
+    if not len(rows):
+        return shape_of(roles, place) or ()
+    return tuple(catalog.shapes.values[int(catalog.column("shape", rows.rows[:1])[0])])
+
+
+def _contracted(roles: Roles, row: int, position: int, rank: int) -> int | None:
+    """The axis of an operand that a product sums over; None for several, and if unknown."""
+    attributes = roles.attributes(row)
+    if roles.graph.op_type[row] != "Einsum":
+        name = ("adj_x", "adj_y")[position] if "adj_x" in attributes else f"transpose_{'ab'[position]}"
+        return rank - 2 + (is_true(attributes, name) == (position == 1))
+    operands, _, result = attributes.get("equation", "").replace(" ", "").partition("->")
+    letters = operands.split(",")[position : position + 1]
+    if not letters or "." in letters[0]:
+        return None
+    summed = [axis for axis, letter in enumerate(letters[0]) if letter not in result]
+    return summed[0] if len(summed) == 1 else None
+
+
+def _integers(roles: Roles, place: Slot, deep: int = 0) -> Array | None:
+    """The whole numbers that a node computes from constants, such as the permutation of a transpose; None if
+    unknown."""
+    row, op_type = place[0], roles.graph.op_type[place[0]]
+    if op_type == "Const":
+        found = nested_list(constant_text(roles.attributes(row)) or "")
+        return None if found is None else np.array(found, np.int64)
+    parts = [_integers(roles, source, deep + 1) for source in sources_of(roles, row)] if deep < _DEEP else []
+    known = [part for part in parts if part is not None]
+    if not known or len(known) < len(parts):
+        return None
+    if op_type in _ARITHMETIC:
+        return np.asarray(_ARITHMETIC[op_type](*known))
+    if op_type == "Range":
+        return np.arange(*(int(part) for part in known))
+    if op_type in ("Pack", "ConcatV2"):
+        return np.concatenate([part.reshape(-1) for part in known[: -1 if op_type == "ConcatV2" else None]])
+    return None
+
+
 def _is_similarity(roles: Roles, place: Slot) -> bool:
-    """Whether a tensor is a product of two others than weights, or a multiple of one."""
+    """Whether a tensor is a product of two others than weights, or that scaled, masked or transposed."""
     row = source_of(roles, place)[0]
-    while roles.graph.op_type[row] in _SCALINGS:
+    for _ in range(_DEEP):
+        if roles.graph.op_type[row] not in _SCALINGS | _MASKINGS | {"Transpose"}:
+            break
         scaled = [source for source, _ in sources_of(roles, row) if roles.reached[source]]
         if len(scaled) != 1:
             break
@@ -100,6 +236,53 @@ def _is_batch(roles: Roles, extent: int | None) -> bool:
     """Whether the inputs of the step have this first dimension."""
     inputs = [shape_of(roles, (row, 0)) for row in roles.of_kind("input")]
     return extent is None or any(shape and shape[0] == extent for shape in inputs)
+
+
+@rule(
+    "MaskSign",
+    "a mask that adds large positive numbers to the scores of a softmax",
+    title="Mask with the wrong sign",
+    severity="high",
+    source="tensortap: the scores before and after the mask, and the precision of their dtype",
+    help="Add a large negative number where the mask hides an element, and 0 elsewhere.",
+    next_look="Compare the scores before and after the mask.",
+)
+def mask_sign(view: RunView, limits: Limits) -> Iterable[Hit]:
+    """Where the sum is so large that rounding removes the scores."""
+    del limits
+    for roles in trained_graphs(view):
+        for row in forward_rows(roles, _SOFTMAXES.__contains__):
+            masked = next(iter(sources_of(roles, row)), (row, 0))
+            if roles.graph.op_type[masked[0]] == "Transpose":
+                masked = sources_of(roles, masked[0])[0]
+            scores = [place for place in sources_of(roles, masked[0]) if roles.reached[place[0]]]
+            if roles.graph.op_type[masked[0]] not in _MASKINGS or len(scores) != 1:
+                continue
+            before, after = (captured_tensor(view, roles, at, exactly=True) for at in (scores[0], masked))
+            if before is not None and after is not None:
+                yield from _lost_scores(view, before, after)
+
+
+def _lost_scores(view: RunView, before: TensorRole, after: TensorRole) -> Iterator[Hit]:
+    rows, others = view.rows([after]), view.rows([before])
+    codes, dtypes = view.dtypes(rows)
+    bits = np.array([_FRACTION_BITS.get(dtype, 52) for dtype in dtypes])[codes]
+    if len(rows) != len(others) or not len(rows):
+        return
+    highest, size = rows["max"], others["abs_max"]
+    lost = np.isfinite(highest) & (size > 0) & (highest * 2.0**-bits > size)
+    if np.count_nonzero(lost) >= max(1, MOSTLY * len(rows)):
+        worst = int(np.argmax(np.where(lost, highest, 0)))
+        text = (
+            f"{after.name} reaches {number_text(highest[worst])}, where the scores before it "
+            f"({before.name}) are at most {number_text(size[worst])}: the softmax chooses the elements that "
+            "the mask marks, and rounding removes their scores."
+        )
+        evidence = Evidence(int(rows.step[worst]), "largest masked score", highest[worst], size[worst])
+        yield Hit.at(np.unique(rows.step[lost]), len(rows.steps), after, text, evidence)
+
+
+_FRACTION_BITS = {"float32": 23, "float16": 10, "bfloat16": 7}
 
 
 @rule(

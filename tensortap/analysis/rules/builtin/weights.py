@@ -23,7 +23,7 @@ from ...run_view.trained_variables import (
 from ..finding import Evidence, Hit, Severity
 from ..rule import MOSTLY, Limits, incremental_hits, rule
 from ..unchanged_stretches import Stretch, Stretches
-from ..variable_usage import random_initializer
+from ..variable_usage import is_between, random_initializer
 from .activations import takes_nan
 from .inputs import feeds_layer
 from .updates import Updates
@@ -140,6 +140,7 @@ _FORGOTTEN = (
 )
 _ADVICE = {_NOT_AVERAGED: _AVERAGE, _KEPT_AVERAGE: _AVERAGE, _OMITTED: _FORGOTTEN}
 _FROZEN_RANDOM = "and frozen (trainable=False) at random values from"
+_BETWEEN = ", although trained layers get their gradient through it"
 _NOT_LOADED = (
     "To train it, set trainable=True before compile(). If it is pretrained, load its weights: "
     "these come from an initializer."
@@ -163,6 +164,9 @@ def _at_rest(
     if view.roles(tensor.graph).trainable.get(tensor.variable) is False:
         initializer = random_initializer(view, tensor) if tensor.is_kernel else ""
         if initializer:
+            trained = [each.variable for each in trained_gradients(view) if each.is_kernel]
+            if is_between(view.roles(tensor.graph), tensor.variable, trained):
+                return "high", f"{_FROZEN_RANDOM} {initializer}{_BETWEEN}"
             return "medium", f"{_FROZEN_RANDOM} {initializer}"
         return "low", "and the step does not request its gradient: it is frozen or trained elsewhere"
     return "medium", "and the step computes no gradient for it"
