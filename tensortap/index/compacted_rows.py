@@ -128,7 +128,7 @@ class CompactedRows:
         if self._cache is None or path is None:
             return arrays
         try:
-            write_container(path, {}, arrays)
+            write_container(path, {}, _shortened(arrays))
         except OSError:
             return arrays
         return self._cache.get(self._first, self._count) or arrays
@@ -144,7 +144,7 @@ class CompactedRows:
             DamagedError: they cannot be read. OSError: the disk refused.
         """
         columns = self.decode()
-        write_container(path, {}, {**columns, **postings(columns)})
+        write_container(path, {}, _shortened({**columns, **postings(columns)}))
 
     def decode(self, tensors: Array | None = None) -> dict[str, Array]:
         """The columns, as codes and numbers, of all tensors or of some (by code). Raises DamagedError."""
@@ -185,6 +185,15 @@ class CompactedRows:
 
 
 _NARROW = {*NARROW, *OWN_COLUMNS}
+_ALL = {*COLUMNS, *OWN_COLUMNS}
+
+
+def _shortened(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """The same; columns of one value have one row. Half of them are such in most runs."""
+    return {
+        name: array[:1] if name in _ALL and len(array) and (array == array[0]).all() else array
+        for name, array in arrays.items()
+    }
 
 
 class _CompactedSegment(Segment):
@@ -261,7 +270,10 @@ class RowsCache:
             return None
         with contextlib.suppress(ContainerError):
             arrays = read_container(self._path(first))[1]
-            if {*COLUMNS, *OWN_COLUMNS} <= arrays.keys() and len(arrays["shard"]) == count:
+            for name in _ALL:
+                if name in arrays and len(arrays[name]) == 1:
+                    arrays[name] = np.broadcast_to(arrays[name], count)
+            if arrays.keys() >= _ALL and {len(arrays[name]) for name in _ALL} == {count}:
                 return arrays
         return None
 

@@ -25,6 +25,7 @@ from tensortap.core.deadline import time_limit
 from tensortap.core.errors import DamagedError, LimitError, ValueNotKeptError
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index import compacted_histograms, compacted_run
+from tensortap.index.cache.container import read_container
 from tensortap.index.catalog.catalog import Catalog
 from tensortap.index.catalog.commit_cache import read_histograms
 from tensortap.index.engine_reading import EngineReading
@@ -65,8 +66,12 @@ def content(run: RunIndex) -> list[Any]:
     catalog, rows = run.catalog, np.arange(run.catalog.rows)
     names = [catalog.tensors.names[code] for code in catalog.column("tensor", rows).tolist()]
     workers = [catalog.workers[code] for code in catalog.column("worker", rows).tolist()]
-    plain = [
-        catalog.column(name, rows).tolist() for name in ("step", "visit", "time", "size", "nan", "abs_max")
+    codes = [table.values for table in (catalog.devices, catalog.dtypes, catalog.shapes)]
+    coded = zip(("device", "dtype", "shape"), codes, strict=True)
+    plain = [[values[code] for code in catalog.column(name, rows).tolist()] for name, values in coded]
+    plain += [
+        catalog.column(name, rows).tolist()
+        for name in ("step", "visit", "time", "size", "nan", "positive", "min", "std", "l2", "abs_max")
     ]
     histograms = [
         (ids.tolist(), counts.tolist()) for ids, counts in read_histograms(catalog, run.commits, rows)
@@ -101,6 +106,9 @@ def test_it_is_saved_and_opened_again(whole: Path, copy: Path, tmp_path: Path, m
     )
     assert content(opened(copy, cache)[1]) == expected
     assert not read
+    stored = [read_container(path)[1] for path in cache.rglob("compact-*[0-9].index")]
+    assert {len(arrays["visit"]) for arrays in stored} == {1}  # all are 0
+    assert sum(len(arrays["mean"]) for arrays in stored) == ROWS
     write_worker(whole, range(STEPS, STEPS + 3), TENSORS, rank=2)
     compact(whole / "r")
     shutil.rmtree(copy / "r/compact")

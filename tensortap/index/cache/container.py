@@ -25,7 +25,7 @@ MAGIC = b"TTINDEX1"
 _HEAD = struct.Struct("<8sII")
 _ALIGN = 64
 _MAX_HEADER = 1 << 30
-_READ_BYTES = 4 << 20  # bytes checked at a time
+_READ_BYTES = 256 << 10  # checked at a time: larger buffers get new memory each time, which takes longer
 _MAPPED: WeakSet[mmap.mmap] = WeakSet()
 _DTYPES = {np.dtype(name).str for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f8", "?")}
 

@@ -16,7 +16,7 @@ from .segments import Key, Segment, Tail
 
 _MIN_RUN = 100  # rows of one part that follow one another, on average: then they are read run by run
 _TOUCHED_BYTES = 32 << 20
-_NEAR = 64 << 10  # bytes that the system maps around one that is read
+_NEAR = 2 << 20  # bytes that the system maps around one that is read, at most
 
 
 class _Touched:
