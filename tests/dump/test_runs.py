@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -254,3 +255,19 @@ def test_a_worker_that_starts_while_its_run_is_listed_is_not_missing(
     assert reader.missing_workers() == {}
     (tmp_path / "r" / name).rename(tmp_path / "moved")
     assert {name: text.partition(":")[0] for name, text in reader.missing_workers().items()} == {name: name}
+
+
+def test_opening_a_run_at_an_address_requests_what_is_not_left_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN two files with the tables of all parts, of which a compaction left the older one."""
+    folder = tmp_path / "compact"
+    folder.mkdir()
+    for age, name in enumerate(("manifest.json", "tables-1.bin", "rows-0-9-1.parquet", "tables-0.bin")):
+        (folder / name).touch()
+        os.utime(folder / name, (1000 - age, 1000 - age))
+    asked: list[Path] = []
+    monkeypatch.setattr(runs, "is_remote", lambda path: True)
+    monkeypatch.setattr(runs, "prefetch", lambda folders, files: asked.extend(files))
+    runs.prefetch_run(tmp_path)
+    assert asked == [tmp_path / "run.json", folder / "manifest.json", folder / "tables-1.bin"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -14,6 +14,7 @@ import pyarrow as pa
 from tensortap.core.errors import DamagedError, DeniedError, NotARunError
 from tensortap.core.names import GRAPHS, MAX_RUN_DEPTH, is_inside_run, is_worker_name
 from tensortap.core.records import Graph
+from tensortap.storage.entry import Entry
 from tensortap.storage.filesystem import is_folder, prefetch, scan, stat_path
 from tensortap.storage.links import trust
 from tensortap.storage.uri import is_remote
@@ -71,13 +72,19 @@ def prefetch_run(run_dir: Path) -> None:
         workers = [run_dir / name for name in names if is_worker_name(name)]
         folders = [run_dir / name for name in (GRAPHS, COMPACT) if name in names]
         prefetch([*folders, *workers], [run_dir / RUN_FILE])
-        inside = [path / entry.name for path in folders for entry in scan(path) if _opens_with(entry.name)]
+        inside = [path / name for path in folders for name in _opening_files(scan(path))]
         prefetch((), [*inside, *(path / WORKER_FILE for path in workers)])
 
 
-def _opens_with(name: str) -> bool:
-    """Whether a file of graphs or of `compact/` is read when a run is opened."""
-    return name == COMPACT_MANIFEST or name.endswith((".arrows", ".bin"))
+def _opening_files(entries: Sequence[Entry]) -> list[str]:
+    """The files of graphs or of `compact/` that are read when a run is opened; of joined tables only the
+    last, because the others are left over."""
+    joined = [entry for entry in entries if entry.name.endswith(".bin")]
+    last = sorted(joined, key=lambda entry: entry.mtime_ns)[-1:]
+    names = [
+        entry.name for entry in entries if entry.name == COMPACT_MANIFEST or entry.name.endswith(".arrows")
+    ]
+    return names + [entry.name for entry in last]
 
 
 def _search(folders: list[Path], depth: int, unread: Unread) -> Iterator[Path]:
