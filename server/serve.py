@@ -25,6 +25,7 @@ from flask import Flask
 from waitress.server import create_server
 
 from tensortap.core.errors import TensortapError
+from tensortap.index.catalog.catalog import Catalog
 from tensortap.index.query.search import drop_sorted
 from tensortap.replay.client import ReplayProcess
 from tensortap.system.temp_dirs import remove_stale_temp_folders
@@ -150,6 +151,7 @@ class Server:
             if memory is not None:
                 drop = (partial(drop_log_caches, self.app), partial(drop_responses, self.app), drop_sorted)
                 MemoryLimit(memory, drop, trimmer.trim).start()
+                Catalog.rows_at_once = min(Catalog.rows_at_once, max(memory // _BYTES_OF_ROW, _FEWEST_ROWS))
                 limit_memory(self.app, memory)
         self._running = self._ending = False
         self._changing = threading.Lock()  # guards these two
@@ -332,6 +334,8 @@ def _encode_newest_graph(app: Flask) -> None:
 # of a megabyte are unmapped when freed; by default glibc raises that threshold after the first.
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 _LARGE, _ARENAS = 1 << 20, 2
+# What a request takes for each row that it compares or sorts, with as many at once as there are threads.
+_BYTES_OF_ROW, _FEWEST_ROWS = 400, 1 << 18
 _TRIM_INTERVAL = 5.0  # s; it takes some milliseconds, of a server's few hundred megabytes
 
 

@@ -70,6 +70,11 @@ class CompactedHistograms:
                 found[position] = histogram
         return found
 
+    def drop(self) -> None:
+        """Forgets what was read."""
+        for recent in (self._groups, self._files, self._layouts):
+            recent.clear()
+
     def _read(self, number: int, places: Array) -> list[tuple[Array, Array]]:
         """The histograms at some places of a part."""
         part = self._parts[number]
@@ -134,3 +139,9 @@ class _Recent(Generic[_T]):
             while self._bytes > self._limit and len(self._held) > 1:
                 self._bytes -= self._size(self._held.popitem(last=False)[1])
         return made
+
+    def clear(self) -> None:
+        """Drops all items."""
+        with self._lock:
+            self._held.clear()
+            self._bytes = 0

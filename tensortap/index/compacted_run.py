@@ -90,6 +90,7 @@ class CompactedRun:
         self.rows: list[CompactedRows] = []
         self.is_reading = False
         self._few = threading.Lock()
+        self._histograms: CompactedHistograms | None = None
         self._manifest = Manifest()
         self._damage: list[str] = []
         self._tables: dict[str, bytes] = {}  # verified small files, while it is opened
@@ -150,7 +151,8 @@ class CompactedRun:
         if self._damaged:  # codes are counted without damaged parts
             kept = None
         with catalog.lock:
-            catalog.compacted_histograms = CompactedHistograms(self._run_dir, [part for part, _ in parts])
+            self._histograms = CompactedHistograms(self._run_dir, [part for part, _ in parts])
+            catalog.compacted_histograms = self._histograms
             for name in self._ages:
                 catalog.workers.intern(name)
             self.rows = [CompactedRows(self._read, catalog, some, kept) for some in self._grouped(parts)]
@@ -296,6 +298,11 @@ class CompactedRun:
             with suppress(DamagedError):
                 unread[0].read()
         return bool(unread)
+
+    def drop_histograms(self) -> None:
+        """Forgets histograms that were read."""
+        if self._histograms is not None:
+            self._histograms.drop()
 
     def _read(self, part: CompactedPart, wanted: Array | None = None) -> pa.Table:
         """The columns `FILE_COLUMNS` of a part, of the rows in a mask. Raises DamagedError, after which

@@ -111,6 +111,8 @@ class LogIndex:
     def drop_caches(self) -> None:
         """Drops what is only held to answer the next question faster."""
         self._shared.commits.clear()
+        for run in self.runs:
+            run.drop_caches()
 
     @property
     def runs(self) -> list[RunIndex]:

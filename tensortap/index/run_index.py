@@ -333,6 +333,11 @@ class RunIndex:
         """See `CompactedRun.unread_rows_of`; None if the run is not compacted."""
         return None if self._compacted is None else self._compacted.unread_rows_of(tensors, self.catalog)
 
+    def drop_caches(self) -> None:
+        """Drops what is only held to answer the next question faster."""
+        if self._compacted is not None:
+            self._compacted.drop_histograms()
+
     def wait_for_rows(self, advance: Advance) -> None:
         """Returns when no other thread reads the rows of a compacted run: who needs all of them would read
         them a second time. `advance` may raise to stop waiting."""

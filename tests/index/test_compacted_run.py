@@ -206,6 +206,24 @@ def test_rows_are_read_when_they_are_needed(copy: Path) -> None:
     assert [rows.is_read for rows in compacted.rows] == [True, *(False for _ in compacted.rows[1:])]
 
 
+def test_caches_are_dropped_and_filled_again(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GIVEN histograms that were read WHEN caches are dropped THEN they are read again."""
+    read: list[int] = []
+    read_group = compacted_histograms.read_group
+    monkeypatch.setattr(
+        compacted_histograms, "read_group", lambda *args: read.append(args[3]) or read_group(*args)
+    )
+    log, run = opened(copy)
+    expected = content(run)
+    once = len(read)
+    assert once > 0
+    assert content(run) == expected
+    assert len(read) == once
+    log.drop_caches()
+    assert content(run) == expected
+    assert len(read) == 2 * once
+
+
 def test_parts_of_an_earlier_version(whole: Path, copy: Path) -> None:
     """GIVEN parts without the tables that opening reads, and without checksums of row groups THEN the former
     are derived, histograms are read, and compaction adds the tables."""
