@@ -44,9 +44,8 @@ class _RequestParser(HTTPRequestParser):  # type: ignore[misc]
     def received(self, data: bytes) -> int:
         taken = int(super().received(data))
         if not self.headers_finished and _BARE_LF.search(self.header_plus.lstrip()):
-            self.error = BadRequest(
-                "Request lines must end with CR LF"
-            )  # otherwise waitress waits for an end that never comes
+            # otherwise waitress waits for an end that never comes
+            self.error = BadRequest("Request lines must end with CR LF")
             self.completed = True
         return taken
 
@@ -65,9 +64,8 @@ class ClientChannel(HTTPChannel):  # type: ignore[misc]
     """
 
     parser_class = _RequestParser
-    _is_held_back = (
-        False  # whether the next request waits until the client has read enough of the last answer
-    )
+    # whether the next request waits until the client has read enough of the last answer
+    _is_held_back = False
 
     def received(self, data: bytes) -> bool:
         """Parses received data; closes the connection of a client that speaks TLS."""
@@ -129,9 +127,8 @@ class IdleConnections:
 
     def __init__(self, server: Any) -> None:
         self._server = server
-        self._partial: dict[
-            int, tuple[object, float]
-        ] = {}  # channel id -> (its partial request, time of its start)
+        # channel id -> (its partial request, time of its start)
+        self._partial: dict[int, tuple[object, float]] = {}
 
     def __call__(self, now: float) -> None:
         channels = list(self._server.active_channels.values())

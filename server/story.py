@@ -46,7 +46,7 @@ _BATCH_NAMES = 256  # nodes or tensors of a request
 _SECONDS = 60.0  # for all of it
 _MAX_VALUE, _MAX_FOCUS_VALUE = 64 * 2**10, 2**20  # bytes
 _MOST_PLACES = 1000  # elements that the page requests
-_LOOK = 0.1  # s between two looks whether an analysis is done
+_POLL_INTERVAL = 0.1  # s between two checks whether an analysis is done
 _STATISTICS = ("abs_max", "l2", "std", "mean", "min", "max")
 _PLACE = '<script type="application/octet-stream" id="tensortap-story"></script>'
 _NAMING = frozenset(("tensor", "loss"))  # fields of analyses that name a tensor
@@ -112,7 +112,7 @@ class _Recorder:
             if not answer["working"]:
                 self.keep(path, query, {"json": answer}, len(zlib.compress(body, 1)))
                 return answer
-            time.sleep(_LOOK)
+            time.sleep(_POLL_INTERVAL)
         return None
 
 

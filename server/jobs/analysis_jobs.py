@@ -22,8 +22,8 @@ from .job_queue import Job, JobQueue
 _KEY = "tensortap-analysis"
 _MOST = 2  # processes, for all applications of this one
 _WORKERS = ChildPool("server.jobs.analysis_worker", most=_MOST, idle=300.0)
-_HERE = threading.Lock()  # analyses in this process, one at a time
-_LOOK = 0.2  # s between two looks whether one that waits shall end
+_IN_PROCESS = threading.Lock()  # analyses in this process, one at a time
+_POLL_INTERVAL = 0.2  # s between two checks whether one that waits shall end
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ def _answer(
                 cancellation=job.cancellation,
             )
             return Answer(*pickle.loads(pickled))
-        while not _HERE.acquire(timeout=_LOOK):
+        while not _IN_PROCESS.acquire(timeout=_POLL_INTERVAL):
             job.advance(0, 0, "waiting for another analysis")
         try:
             return run_task(
@@ -109,7 +109,7 @@ def _answer(
                 wait=lambda: _wait_for_rows(runs, job),
             )
         finally:
-            _HERE.release()
+            _IN_PROCESS.release()
     except TensortapError as error:
         raise TensortapError(
             without_local_paths(error.message, *runs), without_local_paths(error.hint, *runs)

@@ -22,9 +22,9 @@ from tensortap.system.subprocess_worker import Cancellation, ChildEndedError, Ch
 from ..responses.error_responses import STATUS
 
 _LOG = logging.getLogger(__name__)
-PATIENCE = 0.5  # s that a request waits for a first result
-FORGOTTEN = 90.0  # s after which work without requests is cancelled: a hidden tab sends one per minute
-REST = 4.0  # times as long as the work took, before it is done again on a run that grows
+FIRST_RESULT_TIMEOUT = 0.5  # s that a request waits for a first result
+ABANDONED_AFTER = 90.0  # s after which work without requests is cancelled: a hidden tab sends one per minute
+COOLDOWN_FACTOR = 4.0  # times as long as the work took, before it is done again on a run that grows
 
 
 class BusyError(TensortapError):
@@ -145,7 +145,7 @@ class JobQueue:
                 self._begin(job, version, work)
             self._jobs.move_to_end(key)
             self._drop_oldest()
-        job.ready.wait(PATIENCE)
+        job.ready.wait(FIRST_RESULT_TIMEOUT)
         return job
 
     def cancel(self, chosen: Callable[[Job], bool]) -> int:
@@ -232,7 +232,7 @@ class JobQueue:
                 self._watching = bool(active)
                 if not active:
                     return
-                late = time.monotonic() - FORGOTTEN
+                late = time.monotonic() - ABANDONED_AFTER
                 self._cancel([job for job in active if job.asked < late])
             time.sleep(1.0)
 
@@ -251,7 +251,7 @@ class JobQueue:
             result, failure = self._done(job, work)
             with self._lock:
                 self._working.remove(job)
-                job.rest_until = time.monotonic() + REST * (time.monotonic() - begun)
+                job.rest_until = time.monotonic() + COOLDOWN_FACTOR * (time.monotonic() - begun)
                 self._finish(job, version, result, failure)
             self._ended()
 

@@ -61,7 +61,7 @@ def encode_array(array: Array, *, shortest: bool = False) -> RawJson:
 
 
 def encode_arrays(arrays: Sequence[Array], *, shortest: bool = False) -> list[RawJson]:
-    """Encode several arrays, each as `encoded` does.
+    """Encode several arrays, each as `encode_array` does.
 
     Those of a type are written at once: where many requests are at work, each call of Arrow lets all others
     go first, and a history has 20 columns.

@@ -14,9 +14,8 @@ from flask import Flask, Response, request
 from .columns_format import CONTENT_TYPE, Column, write_columns
 from .json_encoding import to_json
 
-CONTENT_TYPE_KEY = (
-    "tensortap.content_type"  # in the environ: a 304 has no Content-Type, TensorBoard needs one
-)
+# In the environ: a 304 has no Content-Type, and TensorBoard needs one.
+CONTENT_TYPE_KEY = "tensortap.content_type"
 GZIP_FROM = 4096  # below this the header and the time cost more than the bytes saved
 _GZIP_LEVEL = 1  # 3 times faster than the default for 10 % more bytes, which a LAN transfers easily
 _COMPRESSIBLE = ("application/json", "text/", "image/svg", CONTENT_TYPE)

@@ -26,8 +26,8 @@ from tensortap.system.subprocess_worker import Cancellation, ChildEndedError, Ch
 
 from .compactor import compact_run
 
-LOOK = 5.0  # s between two looks at the sizes of files
-REST = 30.0  # s that a run rests after it was compacted, at least
+POLL_INTERVAL = 5.0  # s between two checks of the sizes of files
+COOLDOWN_SECONDS = 30.0  # s that a run rests after it was compacted, at least
 _SHARE = 20.0  # times the duration of the work, so that compaction takes at most a twentieth of a core
 _RETRY = 600.0  # s after a failure
 _IDLE = 120.0  # s after which the process ends that has nothing to do
@@ -68,7 +68,7 @@ class BackgroundCompaction:
                     if self._closed.is_set():
                         return
                     self._look(name, run_dir)
-            if self._closed.wait(LOOK):
+            if self._closed.wait(POLL_INTERVAL):
                 return
 
     def _find_runs(self, logdir: Path) -> list[tuple[str, Path]]:
@@ -96,7 +96,7 @@ class BackgroundCompaction:
             return
         self._done[run_dir] = size
         took = time.monotonic() - begun
-        self._rests[run_dir] = time.monotonic() + max(REST, _SHARE * took)
+        self._rests[run_dir] = time.monotonic() + max(COOLDOWN_SECONDS, _SHARE * took)
 
 
 def compact_at_low_priority(argument: dict[str, Any]) -> dict[str, Any]:

@@ -157,10 +157,8 @@ class _Tables:
         self._connection, self._run_dir = connection, run_dir
         self._reader, self._manifest, self._query = reader, manifest, query
         self.files: list[str] = []  # that DuckDB opens
-        self.damage = [
-            *manifest.damage,
-            *reader.missing_workers().values(),
-        ]  # sentences about what is missing
+        # sentences about what is missing
+        self.damage = [*manifest.damage, *reader.missing_workers().values()]
         self.dropped = {worker: mark.position.dropped for worker, mark in manifest.workers.items()}
         self._tables: list[pa.Table] = []  # of files that it cannot open
 

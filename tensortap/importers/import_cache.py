@@ -52,7 +52,7 @@ def cached_import(source: Path, cache: Path, progress: Notice = ignore_notice) -
     """Imports a source into a cache folder, unless that was done and it has not changed since.
 
     Raises:
-        CacheRefusesError: it is not there, and cannot be written there. Also as `import_source` does.
+        CacheNotWritableError: it is not there, and cannot be written there. Also as `import_source` does.
     """
     place = resolved_source(source)
     return cached_copy(
@@ -74,7 +74,7 @@ def cached_copy(
         key: identifies the source. state: a text that changes with it. name: its name.
         source: returns the copy, which may be removed afterwards.
 
-    Raises CacheRefusesError, before the source is requested; and as `import_source` and `source` do.
+    Raises CacheNotWritableError, before the source is requested; and as `import_source` and `source` do.
     """
     folder = cache / "imports" / _digest(key) / _digest(f"{VERSION}\n{state}")
     run = run_name_of(name)
@@ -114,7 +114,7 @@ def _import(
 ) -> Path:
     """Imports into a staging folder, which is created first, so that nothing is copied that cannot be stored.
 
-    Raises CacheRefusesError, and as `import_source` and `source` do.
+    Raises CacheNotWritableError, and as `import_source` and `source` do.
     """
     staged = folder.with_name(f".making-{uuid.uuid4().hex[:12]}")
     try:

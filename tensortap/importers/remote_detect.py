@@ -53,7 +53,7 @@ def _copy(place: Path, advance: Callable[[str], None]) -> Iterator[Path]:
 
 
 def _foreign_files(place: Path) -> list[RemoteFile]:
-    """The files at an address; None for dumps, and if there are too many or none."""
+    """The files at an address; none for dumps, and if there are too many."""
     if place.name.endswith(_ARCHIVE) or (is_folder(place) and find_runs(place)):
         return []
     try:

@@ -97,11 +97,11 @@ class EngineReading:
         engine = self.engine if _is_seen_elsewhere(run_dir) else LocalEngine(1)
         for at in range(0, len(arguments), _TASKS_AT_ONCE):
             some = arguments[at : at + _TASKS_AT_ONCE]
-            answers = engine.map(task, some, partial(self._tell, at, len(arguments)))
+            answers = engine.map(task, some, partial(self._report_progress, at, len(arguments)))
             while answers:
                 yield answers.pop(0)
 
-    def _tell(self, before: int, total: int, done: int, _: int) -> None:
+    def _report_progress(self, before: int, total: int, done: int, _: int) -> None:
         self.advance(before + done, total)
 
 

@@ -57,7 +57,7 @@ class LogIndex:
     Any number of threads may read while one refreshes.
 
     Attributes:
-        found: whether all runs were found once; before that, an empty list means nothing.
+        runs_known: whether all runs were found once; before that, an empty list means nothing.
         unread: folders that could not be checked, and why: runs in them are not found. Those that were
             found before stay.
 
@@ -153,7 +153,7 @@ class LogIndex:
         return Changes(f"{self._session}.{version}", {**changed, **dict.fromkeys(gone)})
 
     def wait_for_runs(self, timeout: float) -> bool:
-        """Returns `found`, once a refresh has looked for the runs, or after `timeout` seconds."""
+        """Returns `runs_known`, once a refresh has looked for the runs, or after `timeout` seconds."""
         self._searched.wait(timeout)
         return self.runs_known
 

@@ -40,7 +40,7 @@ from .worker_follower import WorkerFollower, WorkerStatus
 
 _LOG = logging.getLogger(__name__)
 
-_LOOK = 0.02  # s between two looks whether rows are read
+_POLL_INTERVAL = 0.02  # s between two checks whether rows are read
 _MOST_LOST = 100  # values that are noted as damaged
 SETTLE_SECONDS = 2.0  # the coarsest timestamps of common file systems (FAT)
 
@@ -98,7 +98,7 @@ class RunIndex:
         self._positions: dict[str, TailPosition] = {}  # where the saved index ends
         self._compacted: CompactedRun | None = None  # where the statistics files are not here
         self._reader: RunReader | None = None
-        self._shelf: GraphCache | None = None
+        self._graph_cache: GraphCache | None = None
         self._followers: dict[str, WorkerFollower] = {}
         self._here: dict[str, WorkerFollower] = {}  # those whose folders are here: `compact/` may be all
         self._settled: tuple[int, ...] | None = None
@@ -190,10 +190,10 @@ class RunIndex:
             self._open()
         elif self._info_denied:
             self._describe(RunReader(self.path))
-        assert self._reader is not None and self._shelf is not None
+        assert self._reader is not None and self._graph_cache is not None
         was_open = bool(self._followers)
         self._find_workers(self._reader)
-        self._shelf.poll()
+        self._graph_cache.poll()
         if self.is_counted and not was_open:
             return True  # what is known can be shown before the rows are read
         reading = self._shared.reading
@@ -203,8 +203,8 @@ class RunIndex:
             return True
         more = [follower.poll() for follower in self._here.values()]
         more.append(self.events.poll(self._here))
-        if self._shelf.missing:  # it may have been written since
-            self._shelf.poll()
+        if self._graph_cache.missing:  # it may have been written since
+            self._graph_cache.poll()
         for name, follower in self._here.items():
             follower.count_events(self.events.count(name))
         self._save(any(more))
@@ -228,7 +228,7 @@ class RunIndex:
             self._saved = None  # its rows have a separate cache
             self._compacted.open(self.catalog, self._shared.cache)
         self._describe(reader)
-        self._shelf = GraphCache(reader, self.catalog, self._shared.graph_nodes)
+        self._graph_cache = GraphCache(reader, self.catalog, self._shared.graph_nodes)
 
     def _describe(self, reader: RunReader) -> None:
         """Reads `run.json`."""
@@ -310,9 +310,8 @@ class RunIndex:
         for name, follower in followers.items():
             follower.info = workers[name]
         followers |= {info.worker: self._follow(reader, info) for info in new}
-        self._followers = {
-            name: followers[name] for name in workers
-        }  # replaced, not changed, for concurrent iteration
+        # replaced, not changed, for concurrent iteration
+        self._followers = {name: followers[name] for name in workers}
         self._here = {info.worker: followers[info.worker] for info in here}
 
     def _follow(self, reader: RunReader, info: WorkerInfo) -> WorkerFollower:
@@ -343,7 +342,7 @@ class RunIndex:
         them a second time. `advance` may raise to stop waiting."""
         while self._compacted is not None and self._compacted.is_reading:
             advance(*self.progress(), "reading")
-            time.sleep(_LOOK)
+            time.sleep(_POLL_INTERVAL)
 
     def progress(self) -> tuple[int, int]:
         """Bytes of statistics that were read, and that there are."""
@@ -385,26 +384,26 @@ class RunIndex:
     @property
     def recorded_graphs(self) -> list[str]:
         """Ids of the graphs in the dump."""
-        return [] if self._shelf is None else list(self._shelf.recorded)
+        return [] if self._graph_cache is None else list(self._graph_cache.recorded)
 
     @property
     def node_count(self) -> int:
         """Number of nodes of its graphs."""
         with self.catalog.lock:
-            return 0 if self._shelf is None else self._shelf.nodes()
+            return 0 if self._graph_cache is None else self._graph_cache.nodes()
 
     @property
     def graph_count(self) -> int:
         """Number of graphs, recorded ones and those that snapshots name."""
-        return 0 if self._shelf is None else len(self._shelf.ids())
+        return 0 if self._graph_cache is None else len(self._graph_cache.ids())
 
     @property
     def graphs(self) -> list[GraphOverview]:
         """Summaries of the graphs, most snapshots first; `-` for snapshots without a graph."""
-        if self._shelf is None:
+        if self._graph_cache is None:
             return []
         with self.catalog.lock:
-            return self._shelf.overviews()
+            return self._graph_cache.overviews()
 
     def graph(self, graph_id: str) -> GraphIndex:
         """A graph by its id.
@@ -416,18 +415,20 @@ class RunIndex:
             return self._readable().get(graph_id)
 
     def _readable(self) -> GraphCache:
-        if self._shelf is None:
+        if self._graph_cache is None:
             raise NotFoundError(
                 f"The run {self.name!r} cannot be read.", self.error or "It has not been read yet."
             )
-        return self._shelf
+        return self._graph_cache
 
     @property
     def damage(self) -> list[str]:
         """Sentences about unreadable data; of graphs and values after their first use."""
-        graphs = [] if self._shelf is None else [*self._shelf.damage.values(), *self._lost_graphs()]
+        graphs = (
+            [] if self._graph_cache is None else [*self._graph_cache.damage.values(), *self._lost_graphs()]
+        )
         workers = [sentence for worker in self.workers for sentence in worker.damage]
-        denied = [] if self._shelf is None else self._shelf.denied
+        denied = [] if self._graph_cache is None else self._graph_cache.denied
         compacted = [] if self._compacted is None else self._compacted.damage
         lost = list(self._lost.values()) if self._lost_at == self.catalog.prunings else []
         found = self._info_damage + denied + compacted + [*self._missing_workers.values()] + workers
@@ -457,16 +458,16 @@ class RunIndex:
     def _lost_graphs(self) -> list[str]:
         """Sentences about missing graphs that snapshots name. Compacted statistics may be copied without the
         folder of graphs."""
-        if self._shelf is None or (self._compacted is not None and not exists(self.path / GRAPHS)):
+        if self._graph_cache is None or (self._compacted is not None and not exists(self.path / GRAPHS)):
             return []
-        return self._shelf.missing
+        return self._graph_cache.missing
 
     @property
     def denied(self) -> list[str]:
         """Sentences of `damage` about files that this user has no permission to read."""
         workers = [sentence for follower in self._followers.values() for sentence in follower.denied]
         info = self._info_damage if self._info_denied else []
-        graphs = [] if self._shelf is None else self._shelf.denied
+        graphs = [] if self._graph_cache is None else self._graph_cache.denied
         return info + workers + graphs + self.events.denied
 
     @property

@@ -24,10 +24,8 @@ CHUNK = 4 << 20  # bytes of a buffer
 BUFFERS = 6  # one is filled, others are written or wait: so the disk has work while tensors are measured
 DIRECT_FROM = 1 << 20  # bytes between two flushes from which they go past the page cache
 _FILE_SYSTEMS = ("ext4", "xfs")  # others, as NFS or tmpfs, are slower that way, or cannot
-_SLOW, _ENOUGH = (
-    200e6,
-    64 << 20,
-)  # bytes per second below which a disk needs the cache; bytes measured before that decision
+# Bytes per second below which a disk needs the cache; bytes measured before that decision.
+_SLOW, _ENOUGH = 200e6, 64 << 20
 
 
 class AppendFile:

@@ -26,7 +26,7 @@ from tensortap.core.errors import DamagedError, RemoteReadError, UnexpectedRespo
 
 from .entry import Entry
 
-BELIEVED = 1.0  # s for which a list of names and sizes is used again
+LISTING_TTL = 1.0  # s for which a list of names and sizes is used again
 MAX_ENTRIES = 200_000  # of one folder
 _MAX_KNOWN = 4096  # folders and files with cached metadata
 _TIMES = ("mtime", "LastModified", "last_modified", "modified", "created", "updated", "Last-Modified")
@@ -107,7 +107,7 @@ class RemoteFolder:
         first, chained, rest = self._shown.partition("::")
         return f"{first}{'' if first.endswith('/') else '/'}{name}{chained}{rest}"
 
-    def look(self, name: str) -> Entry:
+    def stat(self, name: str) -> Entry:
         """The entry at a name; an empty name is the address itself."""
         self._check_not_in_archive(name.split("/")[:-1] if name else None, name)
         parent, _, last = name.rpartition("/")
@@ -127,7 +127,7 @@ class RemoteFolder:
 
     def open(self, name: str) -> tuple[RangeReader, int]:
         """A file to be read at offsets, and its size."""
-        found = self.look(name)
+        found = self.stat(name)
         if found.is_folder:
             raise DamagedError(f"{self.shown_name(name)} is not a regular file.")
         return RangeReader(self, name, found), found.size
@@ -230,7 +230,7 @@ class RemoteFolder:
 
     def _file(self, name: str) -> Entry:
         known = self._files.get(name)
-        if known is None or time.monotonic() - known[0] > BELIEVED:
+        if known is None or time.monotonic() - known[0] > LISTING_TTL:
             info = self._ask(lambda: self._fs.info(self._place(name)), name)
             if not isinstance(info.get("size"), int):
                 raise RemoteReadError(errno.EIO, "the server reports no size", self.shown_name(name))
@@ -241,7 +241,7 @@ class RemoteFolder:
 
     def _seen(self, name: str) -> _Seen:
         known = self._folders.get(name)
-        if known is not None and time.monotonic() - known.at <= BELIEVED:
+        if known is not None and time.monotonic() - known.at <= LISTING_TTL:
             return known
         # The slash spares a redirection.
         infos = self._ask(lambda: self._list(self._place(f"{name}/" if self._web else name)), name)

@@ -25,7 +25,7 @@ def stat_plain(path: Path, *, follow: bool = False) -> Entry:
     """The entry at a path. Raises OSError; NotADirectoryError where the path leads through a file."""
     found = remote_of(path)
     if found is not None:
-        return found[0].look(found[1])
+        return found[0].stat(found[1])
     if follow or links_are_followed():
         return entry_of(path.name, path.stat())
     with opened_parent(path) as (folder, name):

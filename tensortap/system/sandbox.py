@@ -36,7 +36,7 @@ def _held() -> int:
 def leave_network() -> None:
     """Leaves the network if the system allows it, which it does not once the process has threads.
 
-    Recordings hold only ops that compute (`capture.allowed`); this is the second wall, not the first.
+    Recordings hold only ops that compute (`tf/op_allowlist.py`); this is the second line of defence.
     """
     if sys.platform != "linux":
         return

@@ -83,7 +83,7 @@ def test_whoever_reads_sees_a_whole_run_at_every_moment(
 
     def write_and_look(folder: RemoteFolder, name: str, data: bytes) -> None:
         write(folder, name, data)
-        monkeypatch.setattr("tensortap.storage.fsspec_folder.BELIEVED", -1.0)
+        monkeypatch.setattr("tensortap.storage.fsspec_folder.LISTING_TTL", -1.0)
         seen.append(read_all(path_of(logs)))
         assert seen[-1] >= seen[-2]
 
@@ -114,7 +114,7 @@ def test_a_run_that_is_being_closed_lacks_nothing(logs: str, monkeypatch: pytest
     def write_and_check(folder: RemoteFolder, name: str, data: bytes) -> None:
         write(folder, name, data)
         names.append(Path(name).name)
-        monkeypatch.setattr("tensortap.storage.fsspec_folder.BELIEVED", -1.0)
+        monkeypatch.setattr("tensortap.storage.fsspec_folder.LISTING_TTL", -1.0)
         assert check_run("r", path_of(f"{logs}/r")).damage == []
 
     with DumpWriter(logs, "r", upload_seconds=10) as writer:

@@ -247,7 +247,7 @@ def test_names_that_leave_their_folder_are_skipped() -> None:
     folder = RemoteFolder(_Hostile(), "root", "http://shown", True)
     assert [entry.name for entry in folder.scan("")] == ["fine"]
     with pytest.raises(OSError, match=r"cannot be read \(ValueError\)") as caught:
-        folder.look("fine")
+        folder.stat("fine")
     assert SECRET not in str(caught.value)
     with pytest.raises(OSError, match="longer than the requested range"):
         RemoteFolder(_Hostile(), "root", "s3://shown", False).read(

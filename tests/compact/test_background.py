@@ -20,8 +20,8 @@ from tensortap.dump.write.writer import DumpWriter
 @pytest.fixture
 def compaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BackgroundCompaction]:
     """Looks without a rest at a folder that is not there yet."""
-    monkeypatch.setattr(background, "LOOK", 0.05)
-    monkeypatch.setattr(background, "REST", 0.0)
+    monkeypatch.setattr(background, "POLL_INTERVAL", 0.05)
+    monkeypatch.setattr(background, "COOLDOWN_SECONDS", 0.0)
     monkeypatch.setattr(background, "_SHARE", 0.0)
     found = BackgroundCompaction([tmp_path / "logs"])
     yield found

@@ -15,7 +15,7 @@ from werkzeug.test import Client
 
 from tensortap.core.errors import NotFoundError
 from tensortap.server.app import create_app
-from tensortap.server.jobs.analysis_jobs import _HERE
+from tensortap.server.jobs.analysis_jobs import _IN_PROCESS
 from tensortap.server.jobs.job_queue import Job, JobQueue
 
 
@@ -52,7 +52,7 @@ def test_the_ledger(api: Api, first: str) -> None:
 
 
 def test_a_request_does_not_wait_for_slow_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensortap.server.jobs.job_queue.PATIENCE", 0.01)
+    monkeypatch.setattr("tensortap.server.jobs.job_queue.FIRST_RESULT_TIMEOUT", 0.01)
     queue, release = JobQueue("analysis", 4), threading.Event()
 
     def slow(job: Job) -> str:
@@ -72,7 +72,7 @@ def test_a_request_does_not_wait_for_slow_work(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_work_that_is_cancelled_ends_and_can_be_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensortap.server.jobs.job_queue.PATIENCE", 0.01)
+    monkeypatch.setattr("tensortap.server.jobs.job_queue.FIRST_RESULT_TIMEOUT", 0.01)
     queue, ended = JobQueue("analysis", 4), threading.Event()
 
     def slow(job: Job) -> str:
@@ -88,7 +88,7 @@ def test_work_that_is_cancelled_ends_and_can_be_asked_for_again(monkeypatch: pyt
 
 
 def test_work_that_nobody_asks_for_any_more_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensortap.server.jobs.job_queue.PATIENCE", 0.01)
+    monkeypatch.setattr("tensortap.server.jobs.job_queue.FIRST_RESULT_TIMEOUT", 0.01)
     begun, ended = threading.Event(), threading.Event()
 
     def slow(job: Job) -> None:
@@ -98,7 +98,7 @@ def test_work_that_nobody_asks_for_any_more_is_ended(monkeypatch: pytest.MonkeyP
 
     JobQueue("analysis", 4, forget=True).ask("key", 1, slow)
     assert begun.wait(30)  # forgotten before that, it would never begin
-    monkeypatch.setattr("tensortap.server.jobs.job_queue.FORGOTTEN", 0.0)
+    monkeypatch.setattr("tensortap.server.jobs.job_queue.ABANDONED_AFTER", 0.0)
     assert ended.wait(30)
 
 
@@ -106,14 +106,14 @@ def test_what_only_the_server_can_read_is_ended_while_it_waits_for_others(
     opened: Callable[..., Api], logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """GIVEN an archive, which no other process reads, and another analysis that takes for ever."""
-    monkeypatch.setattr("tensortap.server.jobs.job_queue.PATIENCE", 0.01)
+    monkeypatch.setattr("tensortap.server.jobs.job_queue.FIRST_RESULT_TIMEOUT", 0.01)
     archive = tmp_path / "first.tap.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as out:
         for file in sorted(logdir.rglob("*")):
             out.write(file, file.relative_to(logdir))
     api = opened(archive)
     base = f"/api/runs/{api.json('/api/runs')['runs'][0]['id']}"
-    with _HERE:
+    with _IN_PROCESS:
         until(lambda: "waiting" in api.json(f"{base}/ledger")["progress"]["doing"], "it to wait")
         api.json(f"{base}/ledger?cancel=1")
         until(lambda: not api.json(f"{base}/ledger?cancel=1")["working"], "its end", 5)
@@ -148,7 +148,7 @@ def test_work_that_cannot_be_done_says_why_and_what_helps() -> None:
 
 def test_who_asks_for_everything_at_once_starts_no_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
     """GIVEN slow work WHEN hundreds of others are asked for THEN few threads wait, and later each is done."""
-    monkeypatch.setattr("tensortap.server.jobs.job_queue.PATIENCE", 0.0)
+    monkeypatch.setattr("tensortap.server.jobs.job_queue.FIRST_RESULT_TIMEOUT", 0.0)
     queue, release = JobQueue("analysis", 4), threading.Event()
     before = threading.active_count()
     jobs = [queue.ask(f"nan/{step}", 1, lambda job: release.wait(30)) for step in range(300)]

@@ -51,7 +51,7 @@ def process() -> Deaf:
 
 @pytest.fixture
 def replays(process: Deaf, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReplayJobs]:
-    monkeypatch.setattr("tensortap.server.jobs.job_queue.PATIENCE", 0.01)
+    monkeypatch.setattr("tensortap.server.jobs.job_queue.FIRST_RESULT_TIMEOUT", 0.01)
     found = ReplayJobs(process)
     yield found
     process.go_on.set()

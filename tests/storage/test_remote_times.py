@@ -35,26 +35,26 @@ class _Silent:
 
 @pytest.mark.parametrize("web", [False, True])
 def test_a_file_stays_the_same_while_its_size_does(web: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fsspec_folder, "BELIEVED", -1.0)  # every look asks
+    monkeypatch.setattr(fsspec_folder, "LISTING_TTL", -1.0)  # every look asks
     store = _Silent()
     folder = RemoteFolder(store, "root", "silent://root", web)
-    seen = folder.look("run.json")
+    seen = folder.stat("run.json")
     assert seen.mtime_ns > 0
     assert not seen.is_dated  # nobody knows when it was written
-    assert folder.look("run.json") == seen
+    assert folder.stat("run.json") == seen
     folder.scan("")
-    assert folder.look("run.json") == seen
+    assert folder.stat("run.json") == seen
     store.size = 6
-    grown = folder.look("run.json")
+    grown = folder.stat("run.json")
     assert grown.mtime_ns > seen.mtime_ns
     assert grown.is_dated
-    assert folder.look("run.json") == grown
+    assert folder.stat("run.json") == grown
 
 
 def test_a_run_in_an_archive_that_fsspec_opens_is_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fsspec_folder, "BELIEVED", -1.0)
+    monkeypatch.setattr(fsspec_folder, "LISTING_TTL", -1.0)
     with DumpWriter(tmp_path / "logs", "r") as writer:
         writer.log("x", 1.0, step=0)
     with zipfile.ZipFile(tmp_path / "logs.zip", "w") as archive:

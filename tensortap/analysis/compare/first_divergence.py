@@ -32,12 +32,7 @@ from .propagation.conditioning import Flow, both, condition_text, differing_prog
 from .propagation.earlier_calls import beginning_in_calls, comes_from_call
 
 _RANDOM = ("Random", "StatelessRandom", "StatelessTruncated", "Multinomial", "ParameterizedTruncated")
-_REPLAY_DTYPES = (
-    "bfloat16",
-    "float16",
-    "float32",
-    "float64",
-)  # the dtypes that a recorded step is replayed in
+_REPLAY_DTYPES = ("bfloat16", "float16", "float32", "float64")  # that a recorded step is replayed in
 _ALIKE = {"float32", "bfloat16", "float16"}
 _MAX_INPUTS = 8
 _SLOT = 5  # the rank of an optimizer's moments

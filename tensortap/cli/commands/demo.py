@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _train(arguments: argparse.Namespace) -> None:
     print("Loading TensorFlow …", flush=True)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # its notes about the machine would bury the address
-    with _first_words_unsaid():
+    with _stderr_held_back():
         from ..demo_model import train_broken, train_digits
 
     if not arguments.broken:
@@ -85,7 +85,7 @@ def _train(arguments: argparse.Namespace) -> None:
 
 
 @contextlib.contextmanager
-def _first_words_unsaid() -> Iterator[None]:
+def _stderr_held_back() -> Iterator[None]:
     """Holds back stderr while TensorFlow is imported; writes it if the import fails.
 
     Its notes about graphics cards come before any setting could silence them, and bury the address.

@@ -187,8 +187,8 @@ class TensorView:
         for name in STATISTICS:
             out.print(f"  {name:<10}{statistic_text(self.snapshot, name):>14}")
         out.print()
-        untold = self.snapshot.unknown or self.snapshot.not_counted
-        nothing = "no histogram available" if untold else "no finite values"
+        unknown = self.snapshot.unknown or self.snapshot.not_counted
+        nothing = "no histogram available" if unknown else "no finite values"
         room = max(min(_BAR, out.width - 40), 8)
         for line in bars(self.edges, self.counts, room) if np.any(self.counts) else [f"  {nothing}"]:
             out.print(line)
@@ -220,8 +220,8 @@ def statistic_text(snapshot: Snapshot, name: str) -> str:
     """A statistic as text; missing ones of an import are unknown, not NaN."""
     value: float = getattr(snapshot, name)
     finite = snapshot.zero + snapshot.negative + snapshot.positive
-    untold = finite or snapshot.not_counted or "size" in snapshot.unknown
-    return "unknown" if math.isnan(value) and untold else number_text(value, 6)
+    unknown = finite or snapshot.not_counted or "size" in snapshot.unknown
+    return "unknown" if math.isnan(value) and unknown else number_text(value, 6)
 
 
 def _captured_at(run: RunIndex, tensor: str, graph: str | None, worker: str | None) -> tuple[int, ...]:

@@ -58,7 +58,7 @@ def has_packed(arrays: Mapping[str, Array]) -> bool:
 
 
 class Packed:
-    """Reads the output of `pack`."""
+    """Reads the output of `pack_histograms`."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         self._row, self._start, self._size, self._crc, self._blocks = (arrays[name] for name in ARRAYS)

@@ -178,9 +178,8 @@ class Not:
 
 
 MAX_PATTERN = 500
-_NAME_BYTES_PER_TIME_CHECK = (
-    16 << 10
-)  # bytes of names between looks at the clock: the worst patterns take 50 µs for each of them
+# Bytes of names between looks at the clock: the worst patterns take 50 µs for each of them.
+_NAME_BYTES_PER_TIME_CHECK = 16 << 10
 
 
 def match_names(pattern: str, names: Sequence[str]) -> np.ndarray[Any, np.dtype[np.bool_]]:

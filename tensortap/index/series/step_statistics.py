@@ -78,10 +78,10 @@ def _merged(catalog: Catalog, graph: GraphIndex, rows: Array) -> dict[str, Array
         "visits": merged["snapshots"].astype(np.int32)[known],
     }
     numbers = {name: merged[name].astype(np.float64) for name in STATISTICS_COLUMNS}
-    for name, unknown in unknown_counts(catalog, rows).items():
-        untold = np.logical_or.reduceat(unknown, starts)
+    for name, lacking in unknown_counts(catalog, rows).items():
+        unknown = np.logical_or.reduceat(lacking, starts)
         # A count above 0 is known to be at least that; a size is known or is not.
-        numbers[name][untold if name == "size" else untold & (numbers[name] == 0)] = np.nan
+        numbers[name][unknown if name == "size" else unknown & (numbers[name] == 0)] = np.nan
     columns |= {name: values[known] for name, values in numbers.items()}
     dtypes = catalog.column("dtype", rows)[starts][known].astype(np.int32)
     columns["dtype"] = Coded(dtypes, list(catalog.dtypes.values))
