@@ -13,7 +13,7 @@ from synthetic_runs import X, findings_of, node, synthetic_run
 
 from tensortap.analysis.model_graph.roles import Roles
 from tensortap.analysis.nonfinite.nan_report import nan_report
-from tensortap.analysis.nonfinite.operand import Operand
+from tensortap.analysis.nonfinite.operand import Operand, unknown
 from tensortap.analysis.nonfinite.patterns.pattern_table import explain
 from tensortap.core.records import Function, Graph
 from tensortap.dump.write.writer import DumpWriter
@@ -138,6 +138,25 @@ def test_hyperbolic_functions_overflow_on_either_side(op_type: str, name: str) -
 def test_an_exponential_does_not_overflow_far_below_zero() -> None:
     x = Operand("x:0", True, "float32", (2,), 2, negative=2, min=-100.0, max=-1.0, abs_max=100.0)
     assert explain("Exp", [x], Operand("sinh_of_exp:0", True, "float32", (2,), 2, pos_inf=1)) is None
+
+
+@pytest.mark.parametrize(
+    ("op_type", "empty"), [(name, empty) for name in ("Mean", "FusedBatchNormV3") for empty in (True, False)]
+)
+def test_only_an_operand_that_was_captured_is_empty(op_type: str, empty: bool) -> None:
+    x = Operand("x:0", True, "float32", (0, 2)) if empty else unknown("x:0", "float32")
+    other = Operand("other:0", True, "int32", (1,), 1, zero=1, min=0, max=0, abs_max=0)
+    found = explain(op_type, [x, other], Operand("y:0", True, "float32", (2,), 2, nan=2))
+    assert (found is not None and found.pattern == "mean of an empty tensor") == empty
+
+
+def test_a_python_function_is_only_suspected_if_an_input_was_not_captured() -> None:
+    out = Operand("y:0", True, "float32", (2,), 2, nan=2)
+    finite = Operand("x:0", True, "float32", (2,), 2, positive=2, min=1, max=2, abs_max=2)
+    sure, unsure = explain("PyFunc", [finite], out), explain("PyFunc", [finite, unknown("z:0")], out)
+    assert sure is not None and unsure is not None
+    assert (sure.certain, unsure.certain) == (True, False)
+    assert "for finite inputs" in sure.text and "those captured are finite" in unsure.text
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from .unary import OVERFLOW, Check, prefix
 def total(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """A sum of many elements: it has infinities of both signs, is a mean of no elements, or overflows."""
     (x, *_) = ins
-    if not x.size and out.nan:
+    if x.known and not x.size and out.nan:
         text = f"The mean of an empty tensor is 0/0 = NaN: {x.tensor}."
         return Explanation("mean of an empty tensor", text, "Skip this term if there are no elements.")
     if out.nan and x.pos_inf and x.neg_inf:
@@ -90,7 +90,7 @@ def cross_entropy(ins: Sequence[Operand], out: Operand) -> Explanation | None:
 def normalized(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """Batch normalization: the squares in the variance overflow, or the batch is empty."""
     (x, *_) = ins
-    if not x.size:
+    if x.known and not x.size:
         return Explanation(
             "mean of an empty tensor", f"{x.tensor} is empty: its mean and variance are 0/0.", ""
         )

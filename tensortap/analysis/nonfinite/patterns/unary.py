@@ -97,7 +97,7 @@ def reciprocal(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     if x.zero:
         text = f"1/0 = inf: {elements(x.zero)} of {x.tensor} {be_verb(x.zero)} exactly 0."
         return Explanation("division by 0", text, DIVISION)
-    if x.abs_max is not None and x.finite and out.inf:
+    if x.finite and out.inf:
         text = f"1/x overflows {out.dtype}: {x.tensor} comes too close to 0."
         return Explanation("division overflow", text, DIVISION, certain=False)
     return None
@@ -184,8 +184,10 @@ def python(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         return None
     zeros = [f"{elements(x.zero)} of {x.tensor} {be_verb(x.zero)} exactly 0" for x in ins if x.zero]
     beside = f"; {zeros[0]}" if zeros else ""
-    text = f"The Python function returned NaN or Inf for finite inputs{beside}."
-    return Explanation("Python function", text, _PYTHON)
+    proven = all(x.known for x in ins)
+    inputs = "finite inputs" if proven else "inputs of which those captured are finite"
+    text = f"The Python function returned NaN or Inf for {inputs}{beside}."
+    return Explanation("Python function", text, _PYTHON, certain=proven)
 
 
 _PYTHON = "Check the Python function: with np.seterr(all='raise') NumPy raises an error at the origin."
