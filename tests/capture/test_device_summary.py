@@ -93,6 +93,13 @@ def test_any_float32(array: Any) -> None:
     assert_same(found.summary, summarize(array))
 
 
+def test_buckets_are_counted_in_integers() -> None:
+    """A float32 counter stops at 2**24 elements."""
+    traced = tf.function(device_summary._summarize).get_concrete_function(tf.TensorSpec([None], tf.float32))
+    (counter,) = [op for op in traced.graph.get_operations() if op.type == "DenseBincount"]
+    assert counter.outputs[0].dtype == tf.int32
+
+
 def train(path: Path, *, jit_compile: bool = False, **options: Any) -> Any:
     """The weights of a model after two steps; batches have no static size."""
     keras.utils.clear_session()

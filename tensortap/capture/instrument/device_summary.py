@@ -128,7 +128,7 @@ def _summarize(tensor: Any) -> Any:
         # Zeros are in no bucket: they go beyond the last one.
         input=tf.cast(tf.where(is_zero, tf.constant(BUCKETS, tf.int64), bucket), tf.int32),
         size=tf.constant(BUCKETS + 1),
-        weights=tf.constant([], tf.float32),
+        weights=tf.constant([], tf.int32),  # float32 counts to 2**24 only
     )
     order = tf.where(bits < 0, -magnitude, magnitude)  # as the numbers do
     low = tf.reduce_min(tf.where(finite, order, tf.int64.max))
@@ -148,7 +148,7 @@ def _summarize(tensor: Any) -> Any:
         mean,
         m2,
     ]
-    counts = tf.cast(table[:BUCKETS], tf.float64)
+    counts = tf.cast(table, tf.float64)[:BUCKETS]  # widened first, too
     return tf.concat([tf.stack(facts), counts, tf.cast(tf.shape(tensor), tf.float64)], 0)
 
 
