@@ -155,6 +155,12 @@ def test_norms_prove_a_large_update_of_values_that_cannot_be_read(
         assert findings_of("WeightUpdateRatio", run) == [found]
 
 
+def test_no_rows_start_nowhere(tmp_path: Path) -> None:
+    run = synthetic_run(tmp_path, [node("x", "Placeholder")], [("x", [1.0], 0)])
+    assert SnapshotRows(run, np.zeros(0, np.int64)).starts.tolist() == []
+    assert SnapshotRows(run, np.zeros(1, np.int64)).starts.tolist() == [0]
+
+
 def test_a_look_that_was_ended_leaves_nothing_half_added(tmp_path: Path) -> None:
     *_, run = grown(tmp_path, 1)
     calls = 0

@@ -78,7 +78,7 @@ class SnapshotRows:
     @cached_property
     def starts(self) -> Array:
         """First row of each tensor."""
-        return np.flatnonzero(np.append(True, self.tensor[1:] != self.tensor[:-1]))[: len(self) or None]
+        return np.flatnonzero(np.append(True, self.tensor[1:] != self.tensor[:-1]))[: len(self)]
 
     def groups(self) -> Iterator[tuple[int, slice]]:
         """(code of the tensor, its rows) one by one."""
