@@ -40,9 +40,10 @@ _ARGUMENTS = {
     "scan_complex": (_ITEM + _FREE, _ACC),
     "pack_nonzero": (_ITEM + _FREE, "uint8", _ITEM),
     "scan_small": ("float64", "int64", "int64", _A_NUMBER, _ACC, "uint16", "int64", "int64", "int64#"),
+    "finish": (_ACC, _A_NUMBER, "uint16", "int64", "int64"),
 }
 
-_RESULTS = {"pack_nonzero": "int64"}
+_RESULTS = {"pack_nonzero": "int64", "finish": "int64"}
 
 
 class CannotCompileError(Exception):
@@ -125,7 +126,7 @@ class Scratch(threading.local):
     """
 
     def __init__(self) -> None:
-        self._finish = _compile("finish", "int64", (_ACC, _A_NUMBER, "uint16", "int64", "int64"))
+        self._finish = kernel("finish")
         from . import kernels
 
         self.acc = np.zeros(kernels.ACC_SIZE, np.int64)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from tensortap.stats import compile
+from tensortap.stats.summarize import summarize, warm_up
 
 pytestmark = pytest.mark.slow
 
@@ -154,6 +159,13 @@ def test_nothing_is_done_that_a_file_of_the_folder_asks_numba_for(tmp_path: Path
     done = subprocess.run(command, env=variables, cwd=folder, capture_output=True, text=True, check=True)
     assert done.stdout == EXPECTED
     assert not planted.exists() and not trace.exists()
+
+
+def test_a_kernel_is_compiled_once_for_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    warm_up()
+    monkeypatch.setattr(compile, "_compile", None)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(summarize, np.ones(3, np.float32)).result().l2 == 3**0.5
 
 
 def test_importing_compiles_and_imports_nothing_heavy(tmp_path: Path) -> None:
