@@ -16,6 +16,7 @@ import numpy as np
 
 from tensortap.core.errors import RemoteError
 from tensortap.core.text import number_text
+from tensortap.dump.format.run_files import RANK_BITS, is_rank
 from tensortap.dump.write.retention import Retention
 from tensortap.storage.uri import (
     is_address,
@@ -176,12 +177,15 @@ def process_rank(value: Any) -> int | None:
     """The number of this process in a distributed job: the given one, else its launcher's, else None.
 
     Raises:
-        WatchError: it is negative, or not an integer.
+        WatchError: it is negative, above a million, or not an integer.
     """
     if value is None:
         return job_rank(os.environ)
-    if not is_whole_number(value):
-        raise WatchError(f"rank={value!r} is not a process number.", "Use an integer of at least 0, or None.")
+    if not is_whole_number(value) or not is_rank(int(value)):
+        raise WatchError(
+            f"rank={value!r} is not a process number.",
+            f"Use an integer of at least 0 and below {1 << RANK_BITS}, or None.",
+        )
     return int(value)
 
 
@@ -201,12 +205,14 @@ def job_rank(environment: Mapping[str, str]) -> int | None:
         kind, index = task.get("type"), int(task.get("index", 0))
         first = {"chief": 0, "master": 0, "worker": len(cluster.get("chief") or cluster.get("master") or ())}
         if kind:
-            return first[kind] + index if kind in first and 0 <= index < 1 << 30 else None
+            rank = first[kind] + index if kind in first and index >= 0 else None
+            return rank if is_rank(rank) else None
     except (ValueError, TypeError, AttributeError):
         pass  # TensorFlow itself complains of a broken TF_CONFIG, or does not use it
     for name in _RANK_VARIABLES:
-        if re.fullmatch("[0-9]{1,9}", environment.get(name, "")):
-            return int(environment[name])
+        text = environment.get(name, "")
+        if re.fullmatch("[0-9]{1,9}", text) and is_rank(int(text)):
+            return int(text)
     return None
 
 

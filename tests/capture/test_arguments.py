@@ -33,6 +33,7 @@ from tensortap.dump.write.writer import DumpWriter
         ({"rank": "a"}, "rank='a' is not a process number.*at least 0"),
         ({"rank": -1}, "rank=-1"),
         ({"rank": True}, "rank=True"),
+        ({"rank": 1 << 20}, "rank=1048576 .*below 1048576"),
         ({"budget": 3}, "budget=3 is not a share of a step's time.*budget=0.03"),
         ({"budget": True}, "budget=True is not a share"),
         ({"budget": 0.1, "on": NonFinite()}, "budget= cannot be combined with on="),
@@ -132,6 +133,8 @@ _CLUSTER = '{"cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"]}, "task": {"
         ({"RANK": "major"}, None),
         ({"RANK": "-1"}, None),
         ({"RANK": "9" * 20}, None),
+        ({"RANK": "1048576"}, None),
+        ({"RANK": "1048575"}, 1048575),
     ],
 )
 def test_a_launcher_tells_the_rank(environment: dict[str, str], rank: int | None) -> None:

@@ -106,7 +106,16 @@ def test_missing_facts_have_defaults(tmp_path: Path) -> None:
     assert (info.run, info.created, info.info) == (tmp_path.name, datetime.fromtimestamp(0, UTC), {})
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"host": 5, "rank": "x", "started": "yesterday", "pid": []}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"host": 5, "rank": "x", "started": "yesterday", "pid": []}',
+        '{"rank": 1048576}',
+        '{"rank": -1}',
+    ],
+)
 def test_damaged_worker_files_leave_what_the_name_says(tmp_path: Path, text: str) -> None:
     make(tmp_path, "r")
     run = RunReader(tmp_path / "r")

@@ -40,6 +40,7 @@ OTHER_RUN = f"{RUN_FILE} belongs to another run. Copy it again."
 LIVE_SECONDS = 60.0  # a worker that has not closed and wrote so recently counts as live
 # So long a worker of this host counts as live even if no process has its number: it may run in a container.
 UNSEEN_SECONDS = 5.0
+RANK_BITS = 20  # of the number of a process in its job
 UNKNOWN_TIME = datetime.fromtimestamp(0, UTC)
 
 
@@ -220,6 +221,11 @@ def read_worker_file(folder: Path) -> dict[str, Any]:
     return record
 
 
+def is_rank(rank: Any) -> bool:
+    """Whether it is the number of a process in a job; readers make a list of all below it."""
+    return isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < 1 << RANK_BITS
+
+
 def worker_info(name: str, record: dict[str, Any], damage: str = "") -> WorkerInfo:
     """A worker from the content of its `worker.json`."""
     host, pid, _ = name.rsplit("-", 2)
@@ -228,7 +234,7 @@ def worker_info(name: str, record: dict[str, Any], damage: str = "") -> WorkerIn
         worker=name,
         host=str(record.get("host", host)),
         pid=int(pid),
-        rank=rank if isinstance(rank, int) else None,
+        rank=rank if is_rank(rank) else None,
         started=_time(record.get("started")),
         info=_info(record),
         minor=minor if isinstance(minor, int) else 0,

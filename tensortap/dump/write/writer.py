@@ -30,7 +30,7 @@ from ..format.row_checks import (
     split_name,
     whole_number,
 )
-from ..format.run_files import ensure_run
+from ..format.run_files import RANK_BITS, ensure_run
 from ..format.schema import NOT_KEPT, REFUSED, Rows, Stored
 from .destination import Destination
 from .retention import Retention
@@ -113,7 +113,7 @@ class DumpWriter:
         check_run_name(run)
         target = target_path(logdir)
         self._info = check_info(info)
-        self._rank = None if rank is None else whole_number("rank", rank, 31)
+        self._rank = None if rank is None else whole_number("rank", rank, RANK_BITS)
         self._compression = compression
         self._fsync = fsync
         retention = Retention(keep_last, max_bytes)
