@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any
 
 from .capture_warnings import CaptureWarnings, OneTimeWarnings, PutEvent, print_line
@@ -56,12 +57,13 @@ class TapWatches:
         """Begins steps; returns their watches."""
         if self._watch_file is not None:
             self._poll_watch_file(self._watch_file, numbers.start)
-        written = self._wanting(numbers)
+        wanting = partial(self._wanting, numbers=numbers)
+        written = wanting(self.current)
         found = StepWatches(written)
         if written and self._budget is not None:
             found = self._within(self._budget, written)
         if self._triggers is not None:
-            found = self._triggers.extend(written, self.current, numbers)
+            found = self._triggers.extend(written, self.current, wanting)
         before = self._ran or numbers
         self._ran = range(min(before.start, numbers.start), max(before.stop, numbers.stop))
         self._not_captured.step = self._ran.stop - 1
@@ -70,7 +72,7 @@ class TapWatches:
 
     def of_earlier_steps(self, numbers: range) -> StepWatches:
         """Selections of the watches for steps that have already begun, without those of a trigger."""
-        return self._shared(StepWatches(self._wanting(numbers)))
+        return self._shared(StepWatches(self._wanting(self.current, numbers)))
 
     @property
     def possible(self) -> Sequence[Watch]:
@@ -130,8 +132,8 @@ class TapWatches:
         key = found.written, found.examined, found.held, found.only_roles
         return self._step_watches.setdefault(key, found)
 
-    def _wanting(self, numbers: range) -> tuple[Watch, ...]:
-        return tuple(watch for watch in self.current if self._wants(watch, numbers))
+    def _wanting(self, watches: Sequence[Watch], numbers: range) -> tuple[Watch, ...]:
+        return tuple(watch for watch in watches if self._wants(watch, numbers))
 
     def _wants(self, watch: Watch, numbers: range) -> bool:
         try:

@@ -14,15 +14,27 @@ from small_models import BATCH, data, mlp
 
 from tensortap.capture.errors import TapWarning, WatchError
 from tensortap.capture.tap import Tap
+from tensortap.capture.tracing.candidate import Candidate
 from tensortap.capture.triggers import triggers
 from tensortap.capture.triggers.firing import TrainingStoppedError
 from tensortap.capture.triggers.flight_recorder import FlightRecorder
-from tensortap.capture.triggers.step_summaries import StepSummaries
+from tensortap.capture.triggers.step_summaries import Examined, StepSummaries
 from tensortap.capture.triggers.triggers import Finding, LossSpike, NonFinite, Trigger
 from tensortap.capture.watching.step_schedule import every
 from tensortap.capture.watching.watch import Watch
 from tensortap.dump.format.events import EventsTail
 from tensortap.dump.read.runs import RunReader
+
+
+class Misled(Trigger):
+    watches = ("total",)  # type: ignore[assignment]
+
+    def check(self, step: StepSummaries) -> Finding | None:
+        return None
+
+    def __repr__(self) -> str:
+        return "Misled"
+
 
 BAD = 7  # the step at which the data go wrong
 
@@ -263,6 +275,27 @@ def test_a_trigger_that_fails_is_reported_once_and_training_goes_on(tmp_path: Pa
     assert Dumped(tmp_path / "r").steps == [0, 1, 2]
 
 
+def test_steps_of_a_trigger_that_raise_are_reported_and_training_goes_on(tmp_path: Path) -> None:
+    tap = Tap(tmp_path / "r", Watch("total", steps=1), on=NonFinite(Watch(steps=lambda step: step < 1 / 0)))
+    step = step_of(tap)
+    with pytest.warns(TapWarning, match=r"ZeroDivisionError.*Fix steps="):
+        for x in batches(3, bad=1.0):
+            step(x)
+    tap.close()
+    assert Dumped(tmp_path / "r").steps == [0, 1, 2]
+
+
+def test_an_empty_loss_is_no_spike() -> None:
+    def step(number: int, loss: list[float]) -> StepSummaries:
+        candidate = Candidate("loss", 0, "Mean", "float32", kind="loss")
+        return StepSummaries(number, [Examined(candidate, 0, np.array(loss, np.float32))])
+
+    trigger = LossSpike(10)
+    losses = [[1.0]] * 3 + [[]] + [[1.0]] * 3 + [[]]
+    assert [trigger.check(step(*each)) for each in enumerate(losses)] == [None] * 8
+    assert trigger.check(step(8, [11.0])) is not None
+
+
 @pytest.mark.parametrize("found", [True, Finding(3), Finding("bad", "total:0")])  # type: ignore[arg-type]
 def test_a_trigger_that_finds_no_finding_is_reported_and_all_is_written(tmp_path: Path, found: Any) -> None:
     class Own(Trigger):
@@ -285,6 +318,7 @@ def test_a_trigger_that_finds_no_finding_is_reported_and_all_is_written(tmp_path
     [
         ({"on": 3}, "on=3 is not a trigger.*NonFinite"),
         ({"on": NonFinite}, "on=.* is not a trigger"),
+        ({"on": Misled()}, r"watches=\('total',\) of Misled are no watches"),
         ({"before": 3}, r"before= needs a trigger.*on=NonFinite\(\)"),
         ({"stop": True}, "stop= needs a trigger"),
         ({"on": NonFinite(), "stop": "now"}, "stop='now' is unknown"),

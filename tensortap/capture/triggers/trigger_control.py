@@ -98,15 +98,21 @@ class TriggerControl:
             stops=self._stop is not False,
         )
 
-    def extend(self, written: tuple[Watch, ...], watched: Sequence[Watch], numbers: range) -> StepWatches:
+    def extend(
+        self,
+        written: tuple[Watch, ...],
+        watched: Sequence[Watch],
+        wanting: Callable[[Sequence[Watch]], tuple[Watch, ...]],
+    ) -> StepWatches:
         """Extends the watches of steps by those of the trigger and the flight recorder.
 
         Args:
             written: the watches that want these steps.
             watched: all watches of the tap.
+            wanting: those of some watches that want these steps; it never raises.
         """
-        examined = _wanting(watches_of(self._trigger, tuple(watched)), numbers)
-        held = _wanting(self._recorder.watches, numbers) or tuple(
+        examined = wanting(watches_of(self._trigger, tuple(watched)))
+        held = wanting(self._recorder.watches) or tuple(
             _as_value(watch) for watch in dict.fromkeys((*written, *examined))
         )
         return StepWatches(written, examined, held)
@@ -148,10 +154,6 @@ class TriggerControl:
         if firing is not None and self._stop is True:
             raise TrainingStoppedError(firing, self._run, self._run_dir)
         return firing is not None
-
-
-def _wanting(watches: Sequence[Watch], numbers: range) -> tuple[Watch, ...]:
-    return tuple(watch for watch in watches if any(map(watch.wants_step, numbers)))
 
 
 def _as_value(watch: Watch) -> Watch:

@@ -223,7 +223,7 @@ class LossSpike(Trigger):
         )
 
     def _is_loss(self, tensor: Examined) -> bool:
-        if not self._selects(tensor.candidate):
+        if not tensor.array.size or not self._selects(tensor.candidate):  # nothing has no mean
             return False
         return self._tensor is None or re.search(self._tensor, tensor.name) is not None
 
@@ -285,9 +285,11 @@ def as_trigger(given: Any) -> Trigger:
     """A trigger, or a callable over the summaries of a step.
 
     Raises:
-        WatchError: it is neither.
+        WatchError: it is neither, or the `watches` of a trigger are none.
     """
     if isinstance(given, Trigger):
+        if not all(isinstance(watch, Watch) for watch in given.watches):
+            raise WatchError(f"watches={given.watches!r} of {given!r} are no watches.", "Use (Watch(…),).")
         return given
     if callable(given) and not isinstance(given, type):
         return Condition(given)

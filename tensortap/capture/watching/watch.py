@@ -123,6 +123,10 @@ class Watch:
         object.__setattr__(self, "steps", plain_steps(self.steps))
         object.__setattr__(self, "_step", step_predicate(self.steps))
         object.__setattr__(self, "_tests", tuple(self._make_tests()))
+        try:
+            hash(self)
+        except TypeError as error:  # a callable, as an object of a dataclass
+            raise WatchError(f"{self!r} cannot be hashed: {error}.", "Pass a function or a lambda.") from None
 
     def wants_step(self, step: int) -> bool:
         """Whether `step` is watched."""
