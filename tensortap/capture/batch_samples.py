@@ -94,14 +94,12 @@ class BatchSamples:
 
     def take(self, first: int, count: int, source: Any) -> Iterator[tuple[int, dict[str, Any]]]:
         """(step, facts of its event) of steps that have run, numbered from `first`."""
-        batch_note = self._take_note()
-        if batch_note is not None:
-            yield first, _facts(batch_note)
-            return
-        if not self._traced:
-            return
         try:
-            traced = self._feeding(source)
+            batch_note = self._take_note()
+            if batch_note is not None:
+                yield first, _facts(batch_note)
+                return
+            traced = self._feeding(source) if self._traced else None
             for index, noted in enumerate(traced.take(count, source) if traced is not None else ()):
                 yield first + index, _facts(noted)
         except Exception as error:
@@ -151,7 +149,11 @@ def _facts(noted: SampleIds) -> dict[str, Any]:
 
 
 def _flat(given: Any) -> list[Any]:
-    return given.reshape(-1).tolist() if isinstance(given, np.ndarray) else np.atleast_1d(given).tolist()
+    """Its elements, of lists of any lengths: an array of them would round large integers beside floats."""
+    if isinstance(given, list | tuple):
+        return [item for each in given for item in _flat(each)]
+    flat: list[Any] = [given] if isinstance(given, str | bytes | int) else np.ravel(given).tolist()
+    return flat
 
 
 def _text(item: Any) -> str:

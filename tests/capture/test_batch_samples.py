@@ -179,6 +179,34 @@ def test_ids_and_files_may_be_reported_one_by_one_but_before_the_step(tmp_path: 
     twice.close()
 
 
+def test_ids_of_any_shape_are_recorded_as_they_are(tmp_path: Path) -> None:
+    tap = Tap(tmp_path / "r", Watch(steps=[0]))
+    given = [[1, 2], [3]], [2**60 + 1, 0.5], ("a", b"b", np.int8(3)), [[np.arange(2)], "c"]
+    for number, ids in enumerate(given):
+        tap.batch(ids=ids)
+        with tap.step(number):
+            pass
+    tap.close()
+    run = tensortap.open(tmp_path).runs["r"]
+    assert [run.batch(number)[0].ids for number in range(len(given))] == [
+        ["1", "2", "3"],
+        [str(2**60 + 1), "0.5"],
+        ["a", "b", "3"],
+        ["0", "1", "c"],
+    ]
+
+
+def test_ids_that_cannot_be_recorded_are_reported_after_the_step(tmp_path: Path) -> None:
+    class Odd:
+        def __str__(self) -> str:
+            raise KeyError("odd")
+
+    tap = Tap(tmp_path / "r", Watch(steps=[0]))
+    with pytest.warns(TapWarning, match="samples of a step were not recorded"), tap.step(0):
+        tap.batch(ids=[Odd()])
+    tap.close()
+
+
 def test_what_changes_the_order_afterwards_is_reported(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r", Watch(steps=[0]))
     dataset = traced(tap, numbered().batch(4)).shuffle(3)
