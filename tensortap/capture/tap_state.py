@@ -123,7 +123,7 @@ class TapState:
         self._known_links: dict[Any, int] = {}  # what calls pass to one another -> the step that noted it
         self._uses = 0
         self._is_held = False
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may close the tap
         self._pid = os.getpid()
         self.closed = False
 
@@ -184,26 +184,25 @@ class TapState:
     # The life of the tap
 
     def use_call_hook(self) -> None:
-        """Installs the call hook for one more use of the tap."""
+        """Installs the call hook for one more use of the tap; no effect once it is closed."""
         with self._lock:
-            self._uses += 1
-        CALL_HOOK.acquire()
+            if not self.closed:
+                CALL_HOOK.acquire()
+                self._uses += 1
 
     def hold_call_hook(self) -> None:
         """Installs the call hook until the tap is closed; further calls have no effect."""
         with self._lock:
-            if self._is_held or self.closed:
-                return
-            self._is_held = True
-        self.use_call_hook()
+            if not self._is_held:
+                self._is_held = True
+                self.use_call_hook()
 
     def release_call_hook(self) -> None:
         """Undoes one `use_call_hook`; no effect once the tap is closed."""
         with self._lock:
-            if self._uses == 0:
-                return
-            self._uses -= 1
-        CALL_HOOK.release()
+            if self._uses:
+                self._uses -= 1
+                CALL_HOOK.release()
 
     def flush(self) -> bool:
         """Wait until all captured tensors are committed. Returns False after `close_seconds`."""
@@ -215,11 +214,12 @@ class TapState:
 
     def close(self) -> None:
         """Writes the remaining data, closes the files, and reports losses. A second call has no effect."""
-        if self.closed:
-            return
-        self.closed = True
-        while self._uses:
-            self.release_call_hook()
+        with self._lock:
+            if self.closed:
+                return
+            self.closed = True
+            while self._uses:
+                self.release_call_hook()
         if os.getpid() == self._pid:  # a forked child writes nothing that its parent does
             self.watches.warn_if_nothing_selected()
             if self.recordings is None:
@@ -246,6 +246,8 @@ class TapState:
         refusal = self.warnings.first_issued(*SNAPSHOT_LOSSES, *RECORDING_LOSSES)
         if refusal and 2 * self.writer_thread.refused >= self.writer_thread.dropped:
             return refusal
+        if self.writer_thread.failure:
+            return self.writer_thread.failure
         if self.writer_thread.has_no_thread:
             return (
                 "no writer thread could be started. Raise the thread limit (ulimit -u, or the "

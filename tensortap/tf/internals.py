@@ -142,13 +142,18 @@ def install_call_hook(hook: CallHook) -> Callable[[], None]:
     functions, SavedModel signatures and a tape's forward and backward functions all run through.
     """
     original = context.Context.call_function
+    is_installed = True
 
     def call_function(self: Any, name: bytes, tensor_inputs: Sequence[Any], num_outputs: int) -> Any:
+        if not is_installed:
+            return original(self, name, tensor_inputs, num_outputs)
         return hook(lambda *arguments: original(self, *arguments), name, tensor_inputs, num_outputs)
 
     context.Context.call_function = call_function
 
     def uninstall() -> None:
+        nonlocal is_installed
+        is_installed = False
         # Another library may have wrapped ours in the meantime; then it stays as a pass-through.
         if context.Context.call_function is call_function:
             context.Context.call_function = original

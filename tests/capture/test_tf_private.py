@@ -36,6 +36,22 @@ def function_name() -> str:
     return name.decode()
 
 
+def test_a_removed_hook_is_not_called_below_another_librarys(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[bytes] = []
+
+    def hook(run: internals.CallFunction, name: bytes, inputs: Any, num_outputs: int) -> Any:
+        called.append(name)
+        return run(name, inputs, num_outputs)
+
+    monkeypatch.setattr(context.Context, "call_function", context.Context.call_function)
+    uninstall = internals.install_call_hook(hook)
+    ours = context.Context.call_function
+    context.Context.call_function = lambda self, *arguments: ours(self, *arguments)
+    uninstall()
+    assert double(tf.constant([1.0])).numpy() == [2.0]
+    assert not called
+
+
 def test_the_waist_has_the_signature_we_wrap() -> None:
     parameters = list(inspect.signature(context.Context.call_function).parameters)
     assert parameters == ["self", "name", "tensor_inputs", "num_outputs"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from polling import until
 
-from tensortap.capture.pipeline.messages import CapturedTensor, GraphHandle, Message, TensorBatch
+from tensortap.capture.pipeline.messages import CapturedTensor, GraphHandle, Message, StepEnd, TensorBatch
 from tensortap.capture.pipeline.writer_thread import WhenFull, WriterThread
 from tensortap.capture.tracing.candidate import Candidate
 from tensortap.capture.watching.selection import Handling
@@ -163,6 +164,30 @@ def test_stopping_is_bounded_and_counts_what_is_left() -> None:
     assert not thread.stop(0.1)
     assert thread.dropped in (2, 3)
     assert not thread.put(batch(9))
+
+
+def test_an_unexpected_error_loses_a_batch_and_not_the_thread(capsys: pytest.CaptureFixture[str]) -> None:
+    class Failing(Recorder):
+        def prepare(self) -> None:
+            raise KeyError("prepare")
+
+        def write(self, message: Message) -> int:
+            if isinstance(message, StepEnd) or message.step == 1:
+                raise ValueError("no such batch")
+            return super().write(message)
+
+    sink = Failing()
+    thread = background(sink)
+    examined = threading.Event()
+    assert all(thread.put(batch(step)) for step in range(3))
+    assert thread.put(StepEnd(SimpleNamespace(), "", examined))
+    assert thread.flush(30)
+    assert examined.is_set()
+    assert thread.stop(30)
+    assert (sink.written, sink.closed) == ([0, 2], True)
+    assert thread.dropped == thread.refused == sink.reported_dropped == 1
+    assert thread.failure == "the writer failed: KeyError: 'prepare'. Please report this."
+    assert capsys.readouterr().err == f"tensortap: {thread.failure}\n"
 
 
 def test_nothing_put_means_no_thread_and_no_file() -> None:

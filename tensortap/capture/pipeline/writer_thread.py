@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from ..capture_warnings import print_line
-from .messages import Message, size_of
+from ..capture_warnings import first_line, print_line
+from .messages import Message, StepEnd, size_of
 
 WhenFull = Literal["wait", "drop"]
 
@@ -19,7 +19,8 @@ _FIRST_REPORT = 1.0  # seconds that training has waited in all; then at 2, 4, 8,
 
 
 class Sink(Protocol):
-    """Destination of the writer thread. Its methods never raise; most return how many snapshots they lost."""
+    """Destination of the writer thread. Its methods should not raise; most return how many snapshots they
+    lost."""
 
     def prepare(self) -> None: ...
 
@@ -73,6 +74,7 @@ class WriterThread:
         self.refused = 0  # of these, how many the sink lost
         self.has_no_thread = False  # no thread could be started when last tried
         self._dropped_known = 0  # of all, how many the sink has noted
+        self.failure = ""  # the first error of the sink, a sentence
         self.busy = 0.0  # processor seconds that writing has taken
         self.waited = 0.0  # seconds that `put` has waited for room
         self._next_report = _FIRST_REPORT
@@ -196,7 +198,7 @@ class WriterThread:
             self._start_afresh()
 
     def _run(self) -> None:
-        self._sink.prepare()
+        self._safely(self._sink.prepare)
         while self._work():
             pass
         self._with_drop_count(self._sink.close)
@@ -214,13 +216,15 @@ class WriterThread:
             message = self._messages.popleft() if self._messages else None
             flushes = self._flushes_wanted
         if not is_needed:
-            self._sink.commit()
+            self._safely(self._sink.commit)
             self._is_committed = True
             return True
         if message is not None:
-            _, nbytes = size_of(message)
+            count, nbytes = size_of(message)
             began = time.thread_time()
-            lost = self._sink.write(message)
+            lost = self._safely(lambda: self._sink.write(message), count)
+            if isinstance(message, StepEnd):
+                message.examined.set()
             self._is_committed = False
             with self._changed:
                 self.busy += time.thread_time() - began
@@ -240,7 +244,19 @@ class WriterThread:
         """Flushes or closes the sink, which records the number of snapshots dropped since the last call."""
         with self._changed:
             fresh, self._dropped_known = self.dropped - self._dropped_known, self.dropped
-        lost = call(fresh)
+        lost = self._safely(lambda: call(fresh))
         with self._changed:
             self.dropped += lost
             self.refused += lost
+
+    def _safely(self, call: Callable[[], int | None], lost: int = 0) -> int:
+        """Returns how many snapshots a call lost; `lost` if it raised, which does not end the thread."""
+        try:
+            return call() or 0
+        except Exception as error:
+            if not self.failure:
+                self.failure = (
+                    f"the writer failed: {type(error).__name__}: {first_line(error)}. Please report this."
+                )
+                print_line(self.failure)
+            return lost

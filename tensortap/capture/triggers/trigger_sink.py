@@ -68,7 +68,6 @@ class TriggerSink:
         )
         if isinstance(message, StepEnd):
             lost += self._end_step(message.entry, message.error)
-            message.examined.set()
         elif isinstance(message, TensorBatch) and message.entry is not None:
             self._open.setdefault(message.entry, []).append(message)
         else:
