@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # these packages issue warnings
 _log = logging.getLogger("tensortap")
 
 _MAX_FUNCTIONS = 100  # that an event names
+RUNS_UNTAPPED = "It runs untapped; training continues."
 
 PutEvent = Callable[[int, str, Mapping[str, Any]], object]
 
@@ -59,8 +60,15 @@ class CaptureWarnings:
             facts = {"text": text[:1].upper() + text[1:], "functions": list(functions[:_MAX_FUNCTIONS])}
             self._put_event(self.step, "unseen", facts)
 
-    def function_failed(self, function: str, what: str, error: BaseException) -> None:
-        """Warn that the taps of a function failed; the function itself runs."""
+    def function_failed(
+        self, function: str, what: str, error: BaseException, outcome: str = "Training continues."
+    ) -> None:
+        """Warn that the taps of a function failed; the function itself runs.
+
+        Args:
+            what: failed, as a predicate of the function.
+            outcome: a sentence.
+        """
         name = short_function_name(function)
         if isinstance(error, ChoiceFailedError):
             self.warn(
@@ -73,7 +81,7 @@ class CaptureWarnings:
         self.warn(
             f"function {name}: {what}",
             f"the function {name} {what}",
-            "It runs untapped; training continues. Try a narrower Watch that excludes the failing part.",
+            f"{outcome} Try a narrower Watch that excludes the failing part.",
             error,
         )
 
@@ -328,7 +336,15 @@ def print_line(sentence: str) -> None:
         print(f"tensortap: {sentence}", file=sys.stderr, flush=True)
 
 
+def message_of(error: BaseException) -> str:
+    """An error's message; empty where the program's own class of errors fails to give it."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
 def first_line(error: BaseException) -> str:
     """The first line of an error's message, at most 300 characters."""
-    lines = str(error).strip().splitlines()
+    lines = message_of(error).strip().splitlines()
     return lines[0][:300] if lines else ""

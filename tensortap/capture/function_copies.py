@@ -15,6 +15,7 @@ from typing import Any
 
 from tensortap.tf import internals
 
+from .capture_warnings import RUNS_UNTAPPED
 from .errors import ChoiceFailedError
 from .exact.drawing_shadow import DeterministicFunction, DrawingShadow, draws_randomly
 from .exact.shadow import NoShadowError, Shadow
@@ -158,7 +159,7 @@ class FunctionCopies:
             self._streams.ran_untapped(function)
             self._streams.decided[function] = None
         for step in around:
-            step.warnings.function_failed(function, what, error)
+            step.warnings.function_failed(function, what, error, RUNS_UNTAPPED)
 
     def _make_standing(
         self, function: str, inputs: Sequence[Any], around: Sequence[StepReceiver]
@@ -216,7 +217,7 @@ class FunctionCopies:
         with self._lock:
             self._by_kind[call.key] = None
         for step in call.steps:
-            step.warnings.function_failed(call.function, what, error)
+            step.warnings.function_failed(call.function, what, error, RUNS_UNTAPPED)
 
     def _make(self, call: WatchedCall) -> TappedCopy | None:
         function, watches, exact, *_ = call.key

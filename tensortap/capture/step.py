@@ -22,7 +22,7 @@ from .recording.run_recordings import StepRecording
 from .tap_state import TapState
 from .tracing.candidate import Kind
 from .tracing.traced_function import Place, TracedRoot
-from .triggers.firing import failure_facts, has_failed
+from .triggers.firing import TrainingStoppedError, failure_facts, has_failed
 from .watching.selection import Selected
 from .watching.step_budget import Level
 from .watching.watch import Watch
@@ -138,8 +138,18 @@ class Step:
         Raises:
             TrainingStoppedError: a trigger of the tap fired and stops training.
         """
-        state, first = self._state, self.numbers.start
         self._safely("", self._deliver_waiting)
+        self._safely("", lambda: self._note_end(error))
+        if error is not None and has_failed(error):
+            self._safely(
+                "", lambda: self._state.put_event(self.numbers.start, "raised", failure_facts(error))
+            )
+        self.ended = True
+        self._safely("", lambda: self._check_triggers(error))
+
+    def _note_end(self, error: BaseException | None) -> None:
+        """Notes what the step cost, which samples fed it, and what its calls passed to one another."""
+        state, first = self._state, self.numbers.start
         if state.budget is not None and self._began is not None and error is None:
             seconds = state.budget.clock() - self._began
             level: Level = "" if not self.watches else "roles" if self.watched.only_roles else "all"
@@ -150,13 +160,12 @@ class Step:
         if self.links is not None and self.links.only_loose_ops and error is None:
             state.watches.note_only_eager()
         if self.links is not None and self.links.any_call:
-            links = self.links
-            self._safely("", lambda: state.put_links(first, links))
+            state.put_links(first, self.links)
         if self.records and not self._called and error is None and self.numbers:
             self.leave_unrecorded(*UNRECORDED_OPS)
-        if error is not None and has_failed(error):
-            state.put_event(first, "raised", failure_facts(error))
-        self.ended = True
+
+    def _check_triggers(self, error: BaseException | None) -> None:
+        state = self._state
         if state.triggers is not None and self.active and not self._is_extra:
             self.stops_fit = state.triggers.check(state.writer_thread, self, error)
 
@@ -283,10 +292,17 @@ class Step:
         return {} if self._state.recordings is None else self._state.recordings.draws_of(traced)
 
     def _safely(self, function: str, action: Callable[[], None]) -> None:
+        """Acts for a function that ran; for the step, where it is empty."""
         try:
             action()
+        except TrainingStoppedError:
+            raise
         except Exception as error:
-            self.warnings.function_failed(function, "ran, but its tensors could not be stored", error)
+            what = "ran, but its tensors could not be stored"
+            if function:
+                self.warnings.function_failed(function, what, error)
+            else:
+                self.warnings.warn("end", f"a step {what}", "Training continues.", error)
 
 
 def _as_array(value: Any) -> Array:

@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,18 @@ import pytest
 import tensorflow as tf
 from dumped import Dumped
 from small_models import BATCH, cnn, data, mlp
+from tensorflow.python.eager import context
 
-from tensortap.capture.errors import TapWarning
+from tensortap.capture.errors import TapWarning, WatchError
 from tensortap.capture.instrument import function_rewrite
 from tensortap.capture.instrument.tapped_function import InstrumentedFunction, TapFailedError
+from tensortap.capture.place_selection import PlaceSelection
 from tensortap.capture.tap import Tap
 from tensortap.capture.tracing.candidate import Candidate
+from tensortap.capture.triggers.triggers import NonFinite
 from tensortap.capture.watching.watch import Watch
+from tensortap.dump.format.events import EventsTail
+from tensortap.dump.read.runs import RunReader
 from tensortap.dump.write.writer import DumpWriter
 
 ALL = Watch(steps=1, keep="value")
@@ -284,6 +290,69 @@ def test_choices_that_raise(tmp_path: Path) -> None:
         assert same(fit_tapped(Tap(tmp_path / "a", Watch(confused, steps=1))), fit_plain())
     with pytest.warns(TapWarning, match="Fix steps="):
         assert same(fit_tapped(Tap(tmp_path / "b", Watch(steps=lambda step: step < 1 / 0))), fit_plain())
+
+
+def test_a_callable_that_cannot_be_hashed_is_refused(tmp_path: Path) -> None:
+    @dataclass
+    class Late:
+        first: int
+
+        def __call__(self, step: int) -> bool:
+            return step >= self.first
+
+    with pytest.raises(WatchError, match=r"Watch\(steps=.*\) cannot be hashed: unhashable type: 'Late'"):
+        Watch(steps=Late(3))
+
+
+def test_an_error_without_a_message_leaves_the_step_as_it_is(tmp_path: Path) -> None:
+    class WordlessError(Exception):
+        def __str__(self) -> str:
+            raise KeyError("no words")
+
+    tap = Tap(tmp_path / "r", ALL, on=NonFinite(), stop=True)
+    with pytest.raises(WordlessError), tap.step():
+        raise WordlessError
+    tap.close()
+    (worker,) = RunReader(tmp_path / "r").workers()
+    (raised,) = [e for e in EventsTail(tmp_path / "r", worker.worker).poll() if e["kind"] == "raised"]
+    assert raised["error"] == "WordlessError"
+
+
+def test_a_graph_that_cannot_be_written_takes_no_tensor_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(writer: DumpWriter, graph: Any) -> str:
+        raise ValueError("half a surrogate pair")
+
+    monkeypatch.setattr(DumpWriter, "graph", refuse)
+    tap = Tap(tmp_path / "r", ALL)
+    with pytest.warns(TapWarning, match="a graph was not written .ValueError: half"):
+        tap.function(lambda: tf.add(tf.ones(2), 1.0, name="two"))()
+        tap.close()
+    assert tap.dropped == 0
+    np.testing.assert_array_equal(Dumped(tmp_path / "r").value("two:0"), [2.0, 2.0])
+
+
+def test_what_could_not_be_stored_did_run_with_taps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any) -> None:
+        raise ValueError("full")
+
+    monkeypatch.setattr(PlaceSelection, "take", refuse)
+    tap = Tap(tmp_path / "r", ALL)
+    with pytest.warns(TapWarning, match="could not be stored") as reported:
+        tap.function(lambda: tf.add(tf.ones(2), 1.0, name="two"))()
+    tap.close()
+    assert not [each for each in reported if "untapped" in str(each.message)]
+
+
+def test_a_closed_tap_leaves_no_hook(tmp_path: Path) -> None:
+    original = context.Context.call_function
+    tap = Tap(tmp_path / "r", ALL)
+    with tap:
+        assert context.Context.call_function is not original
+    tap._state.hold_call_hook()  # as a thread does that began before the tap was closed
+    tap._state.use_call_hook()
+    assert context.Context.call_function is original
 
 
 def test_a_choice_that_raises_stops_no_other_tap(tmp_path: Path) -> None:

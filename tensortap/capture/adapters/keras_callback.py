@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from tensortap.tf import internals
 
-from ..capture_warnings import OneTimeWarnings
+from ..capture_warnings import OneTimeWarnings, first_line
 from ..errors import WatchError
 from ..tap_steps import TapSteps
 from ..tracing.layer_tracker import layer_paths
@@ -203,8 +203,19 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._running = attribute
         self._begun, self._batches = None, BatchCounter()
         self._last = self._to_validate = None
-        self._steps.begin_training(layer_paths(self.model))
+        self._steps.begin_training(self._layer_paths())
         self._replace(attribute)
+
+    def _layer_paths(self) -> list[str]:
+        try:
+            return layer_paths(self.model)
+        except Exception as error:  # a model may be of any class
+            self._steps.warn(
+                "layers",
+                f"layers are not recorded: {type(error).__name__}: {first_line(error)}",
+                "Training continues.",
+            )
+            return []
 
     def _end(self, attribute: str) -> None:
         if not attribute or self._running != attribute:
@@ -260,7 +271,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         except Exception as error:  # custom metrics may return anything
             self._steps.warn(
                 "logs",
-                f"loss and metrics are not recorded: the Keras logs cannot be read ({error})",
+                f"loss and metrics are not recorded: the Keras logs cannot be read ({first_line(error)})",
                 "Training continues. Return numbers from train_step.",
             )
 

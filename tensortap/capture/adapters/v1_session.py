@@ -14,6 +14,7 @@ import tensorflow as tf
 from tensortap.core.dtypes import Array
 from tensortap.tf import internals
 
+from ..capture_warnings import RUNS_UNTAPPED
 from ..errors import WatchError
 from ..pipeline.messages import GraphHandle
 from ..step import UNRECORDED_RUNS, Step
@@ -109,7 +110,7 @@ class TappedSession:
                 run = self._planned(step, asked, fed)
                 taps = self._taps.ops(run.tapped, run.readable) if run is not None else []
         except Exception as error:
-            step.warnings.function_failed("Session.run", "could not be tapped", error)
+            step.warnings.function_failed("Session.run", "could not be tapped", error, RUNS_UNTAPPED)
             run = None
         if run is None:
             return self.session.run(fetches, **arguments)
@@ -123,7 +124,7 @@ class TappedSession:
                     raise
                 alone = self.session.run(fetches, **arguments)  # if that fails, too, it was not for the taps
                 self._given_up.add(run.names)
-                step.warnings.function_failed("Session.run", "could not be tapped", error)
+                step.warnings.function_failed("Session.run", "could not be tapped", error, RUNS_UNTAPPED)
                 return alone
             finally:
                 inside = self._taps.take()

@@ -73,13 +73,30 @@ class BatchWriter:
         while batch.tensors:
             part = _next_part(batch)
             try:
-                graph = _graph_id(batch.graph, writer)
+                graph = self._graph_id(batch.graph, writer)
             except OSError as error:
                 self._warn_of_disk(error)
                 lost += len(part)
             else:
                 lost += self._write_part(writer, batch, graph, part)
         return lost
+
+    def _graph_id(self, handle: GraphHandle, writer: DumpWriter) -> str:
+        """Writes the graph if that is not done; the id is empty without one.
+
+        Raises:
+            OSError: the disk refused.
+        """
+        try:
+            if not handle.id and handle.known is not None:
+                handle.id = writer.graph(handle.known)
+        except OSError:
+            raise
+        except Exception as error:
+            handle.known = None
+            hint = "Its tensors are stored without a graph. Please report this."
+            self._warnings.warn("graph", "a graph was not written", hint, error)
+        return handle.id
 
     def _write_event(self, writer: DumpWriter, event: Event) -> None:
         try:
@@ -229,12 +246,6 @@ def _log_summaries(
                 device=tensor.device,
                 time=batch.time,
             )
-
-
-def _graph_id(handle: GraphHandle, writer: DumpWriter) -> str:
-    if not handle.id and handle.known is not None:
-        handle.id = writer.graph(handle.known)
-    return handle.id
 
 
 class DiskReserve:

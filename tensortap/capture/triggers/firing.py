@@ -14,6 +14,7 @@ from tensortap.core.errors import TensortapError
 from tensortap.core.records import Frame, Node
 from tensortap.core.text import number_text
 
+from ..capture_warnings import message_of
 from .step_summaries import Examined, GraphLookup, StepSummaries
 from .triggers import Finding
 
@@ -187,7 +188,7 @@ def has_failed(error: BaseException | None) -> bool:
 
 def failure_facts(error: BaseException) -> dict[str, str]:
     """The facts of the event: `error`, type and message, and `node`, where TensorFlow names one."""
-    text = str(error)
+    text = message_of(error)
     message = _message(text)[:_MAX_MESSAGE]
     typed = text.startswith(_USER_CODE) or (_ABOUT.match(text) and _TYPE.match(message))
     if not message or not typed:
