@@ -17,7 +17,7 @@ from tensortap.index.values import find_histograms, read_slice, stored_sample
 
 from ..model_graph.roles import Slot
 from .matching.row_alignment import CodeMap, StepRows, joined
-from .metrics.distances import NAN, RTOL, Metrics, of_values
+from .metrics.distances import RTOL, Metrics, of_values
 from .metrics.summary_bounds import Bounds, distance_bound, equal_shapes, equal_summaries, kl_divergence
 from .metrics.ulp import common_dtype
 
@@ -181,7 +181,7 @@ class StepPairs:
         """The metrics of a pair; without the divergence of the histograms, but where that must be 0."""
         if self._basis[number] == "shapes":
             return Metrics()
-        known = self._values.get(number) or self._bounds.metrics(number, NAN)
+        known = self._values.get(number) or self._bounds.metrics(number)
         same = known.differing == 0 if self._basis[number] == "values" else self._equal[number]
         return replace(known, kl=0.0) if same else known
 
@@ -214,7 +214,7 @@ def read_pair(
 def _beyond(sample: Metrics, bounds: Bounds, number: int, size: int) -> Metrics:
     """The metrics of a sample of two tensors, extended by their summaries: `max_abs`, `l2` and metrics
     derived from them are lower bounds, the others are those of the sample."""
-    proved = bounds.metrics(number, NAN)
+    proved = bounds.metrics(number)
     max_abs, l2 = _larger(sample.max_abs, proved.max_abs), _larger(sample.l2, proved.l2)
     scale = _larger(sample.scale, proved.scale)
     return replace(

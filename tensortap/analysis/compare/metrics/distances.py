@@ -78,15 +78,15 @@ OF_FINITE = tuple(
 )
 
 
-def of_values(a: Array, b: Array, dtype_a: str, dtype_b: str, kl: float = NAN) -> Metrics:
+def of_values(a: Array, b: Array, dtype_a: str, dtype_b: str) -> Metrics:
     """The metrics of two arrays of equal shape; of text, only `differing`."""
     if a.dtype == object or b.dtype == object:
-        return Metrics(differing=float(np.mean(a != b)) if a.size else 0.0, kl=kl)
+        return Metrics(differing=float(np.mean(a != b)) if a.size else 0.0)
     if "c" in (a.dtype.kind, b.dtype.kind):
         a, b = _reals(a), _reals(b)
     a, b = _flat(a), _flat(b)
     if a.dtype == b.dtype and np.array_equal(a.view(np.uint8), b.view(np.uint8)):
-        return _of_identical(a, kl)
+        return _of_identical(a)
     wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
     finite_a, finite_b = np.isfinite(wide_a), np.isfinite(wide_b)
     same = equal_elements(a, b)
@@ -97,22 +97,21 @@ def of_values(a: Array, b: Array, dtype_a: str, dtype_b: str, kl: float = NAN) -
     return Metrics(
         **_of_finite(wide_a, wide_b, np.abs(subtracted(a, b))),
         **_of_ulp(distance),
-        kl=kl,
         nonfinite_a=int(np.count_nonzero(finite_b & ~finite_a)),
         nonfinite_b=int(np.count_nonzero(~finite_b & ~same)),
         differing=float(np.mean(~same)) if same.size else 0.0,
     )
 
 
-def _of_identical(a: Array, kl: float) -> Metrics:
+def _of_identical(a: Array) -> Metrics:
     """Metrics of two arrays with the same bytes; most tensors of a comparison are."""
     wide = a.astype(np.float64)
     finite = wide if np.isfinite(wide).all() else wide[np.isfinite(wide)]
     if not finite.size:
-        return Metrics(kl=kl, differing=0.0)
+        return Metrics(differing=0.0)
     scale = max(float(finite.max()), -float(finite.min()))
     ulp = dict.fromkeys(("max_ulp", "mean_ulp", "ulp_1", "ulp_32"), 0.0)
-    return Metrics(**_of_equal(scale), **ulp, kl=kl, nonfinite_a=0, nonfinite_b=0, differing=0.0)
+    return Metrics(**_of_equal(scale), **ulp, nonfinite_a=0, nonfinite_b=0, differing=0.0)
 
 
 def _reals(values: Array) -> Array:

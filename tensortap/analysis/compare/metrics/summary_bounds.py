@@ -76,7 +76,7 @@ class Bounds:
         with np.errstate(all="ignore"):
             return np.asarray(np.where(self.scale > 0, self.max_abs / self.scale, self.max_abs * 0.0))
 
-    def metrics(self, at: int, kl: float) -> Metrics:
+    def metrics(self, at: int) -> Metrics:
         """The metrics of one pair."""
         l2, signal = float(self.l2[at]), float(self._signal[at])
         return Metrics(
@@ -86,7 +86,6 @@ class Bounds:
             rmse=float(self.rmse[at]),
             l2=l2,
             sqnr=decibel(signal, l2) if l2 > 0 and math.isfinite(signal) else NAN,
-            kl=kl,
             nonfinite_a=int(self.nonfinite_a[at]),
             nonfinite_b=int(self.nonfinite_b[at]),
         )
