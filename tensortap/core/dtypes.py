@@ -39,6 +39,7 @@ def _extensions() -> dict[str, np.dtype[Any]]:
 
 _BY_NAME: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in _NUMPY} | _extensions()
 _NAMES = {dtype: name for name, dtype in _BY_NAME.items()}
+_PARTS = {"complex64": "float32", "complex128": "float64", "complex32": "float16", "bcomplex32": "bfloat16"}
 # TensorFlow shows its quantized types to NumPy as structs of one field.
 _QUANTIZED = {"qint8": "int8", "quint8": "uint8", "qint16": "int16", "quint16": "uint16", "qint32": "int32"}
 
@@ -72,6 +73,16 @@ def is_floating(dtype_name: str) -> bool:
 def is_real_floating(dtype_name: str) -> bool:
     """Whether a logical dtype is float…, bfloat16 or float8_…"""
     return dtype_name.startswith(("float", "bfloat"))
+
+
+def float_limits(dtype_name: str) -> Any:
+    """`ml_dtypes.finfo` of a floating-point dtype; of a part, if it is complex.
+
+    Raises:
+        InvalidValueError: this version of tensortap or ml_dtypes knows no such dtype.
+    """
+    finfo: Any = ml_dtypes.finfo  # its stub knows no name of a dtype
+    return finfo(_PARTS.get(dtype_name) or numpy_dtype(dtype_name))
 
 
 def dtype_name(what: np.dtype[Any] | Array) -> str:

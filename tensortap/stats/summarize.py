@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from tensortap.core.dtypes import STRING, Array, normalize, numpy_dtype
+from tensortap.core.dtypes import STRING, Array, float_limits, normalize, numpy_dtype
 from tensortap.core.histogram import BUCKETS, TOP, Histogram
 from tensortap.core.records import Summary
 
@@ -163,9 +162,7 @@ def smallest_normal(dtype: str) -> float:
     """The smallest normal magnitude of a dtype (of a part, if it is complex); 0 for integers and bool."""
     if dtype == "bool" or dtype.lstrip("u").startswith("int"):
         return 0.0
-    part = {"complex64": "float32", "complex128": "float64", "complex32": "float16", "bcomplex32": "bfloat16"}
-    limits: Any = ml_dtypes.finfo
-    return float(limits(part.get(dtype) or numpy_dtype(dtype)).smallest_normal)
+    return float(float_limits(dtype).smallest_normal)
 
 
 @cache

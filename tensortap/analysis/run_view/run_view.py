@@ -9,11 +9,10 @@ from weakref import ref
 
 import numpy as np
 
-from tensortap.core.dtypes import Array
+from tensortap.core.dtypes import Array, is_floating
 from tensortap.core.progress import Advance, ignore_advance
 from tensortap.index.run_index import RunIndex
 
-from ..dtype_limits import LARGEST
 from ..model_graph.roles import Roles, TensorRole, roles_of
 from .incremental_state import Add, AnalysisCache, TensorState
 from .snapshot_rows import DecodedRows, SnapshotRows, short
@@ -215,7 +214,7 @@ class RunView:
 
     @property
     def _is_float(self) -> Array:
-        return np.array([name in LARGEST for name in self.run.catalog.dtypes.values], np.bool_)
+        return np.array([is_floating(name) for name in self.run.catalog.dtypes.values], np.bool_)
 
     def dtypes(self, rows: SnapshotRows) -> tuple[Array, list[str]]:
         """Codes of the dtypes of some snapshots, and the dtypes by code."""

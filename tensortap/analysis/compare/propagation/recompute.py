@@ -14,7 +14,7 @@ from tensortap.core.errors import TensortapError
 from tensortap.index.graph.edges import RETURNED
 from tensortap.index.values import read_slice
 
-from ...dtype_limits import LARGEST
+from ...dtype_limits import largest
 from ...model_graph.op_types import constant_text, nested_list
 from ...model_graph.roles import Slot
 from ...run_view.step_tensors import StepTensors
@@ -126,13 +126,13 @@ def recomputed(tensors: StepTensors, slot: Slot, visit: int) -> Recomputed | Non
 
 def _judged(output: Floats, reference: Reference, dtype: str) -> tuple[bool, bool]:
     """(right, wrong). If the op computes NaN or overflows the dtype, no finite bound applies."""
-    largest = LARGEST[dtype]
+    limit = largest(dtype)
     error = np.abs(output - reference.value)
     same = (output == reference.value) | (np.isnan(output) & np.isnan(reference.value))
-    overflows = np.abs(reference.value) + reference.typical >= largest
+    overflows = np.abs(reference.value) + reference.typical >= limit
     same |= overflows & (output == np.copysign(math.inf, reference.value))
     right = same | (error <= reference.typical + _TINY[dtype])
-    bounded = np.isfinite(reference.value) & (np.abs(reference.value) + reference.worst < largest)
+    bounded = np.isfinite(reference.value) & (np.abs(reference.value) + reference.worst < limit)
     wrong = bounded & ~(error <= reference.worst + _TINY[dtype])
     return bool(right.all()), bool(wrong.any())
 

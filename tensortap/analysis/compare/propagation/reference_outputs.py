@@ -21,7 +21,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Floats
 
-from ...dtype_limits import LARGEST
+from ...dtype_limits import largest
 from ...model_graph.op_types import is_true
 from ..metrics.distances import RTOL
 
@@ -133,7 +133,7 @@ def of_sum(
         typical = typical + 2 * _TF32 * magnitude
         share += 2 * max(_TF32, call.unit)
     parts = magnitude * terms if mean else magnitude
-    worst = np.where(parts < LARGEST[call.dtype], share * magnitude, math.inf)  # a part may overflow
+    worst = np.where(parts < largest(call.dtype), share * magnitude, math.inf)  # a part may overflow
     return Reference(value, RTOL[call.dtype] * np.abs(value) + typical, worst)
 
 

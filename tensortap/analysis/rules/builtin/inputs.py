@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tensortap.core.dtypes import Array
+from tensortap.core.dtypes import Array, is_floating
 from tensortap.core.text import number_text
 
-from ...dtype_limits import LARGEST
 from ...model_graph.call_dataflow import dataflow_of
 from ...model_graph.op_types import BATCH_NORMS, CALLS, CONVOLUTIONS, MATRIX_PRODUCTS, ops
 from ...model_graph.roles import Roles, TensorRole
@@ -57,7 +56,7 @@ def is_number(view: RunView, tensor: TensorRole, rows: SnapshotRows) -> bool:
     """Whether an input is a measurement: floating point, or integers (pixels) that are cast to floating point
     first. Tokens, which index rows of a table, are not."""
     dtypes, names = view.dtypes(rows)
-    if all(names[code] in LARGEST for code in set(dtypes.tolist())):
+    if all(is_floating(names[code]) for code in set(dtypes.tolist())):
         return True
     roles = view.roles(tensor.graph)
     waiting, seen = list(roles.consumers(tensor.row, tensor.slot)), set[int]()
@@ -67,7 +66,7 @@ def is_number(view: RunView, tensor: TensorRole, rows: SnapshotRows) -> bool:
             continue
         seen.add(row)
         texts = roles.graph.slot_texts(row)
-        if roles.graph.op_type[row] == "Cast" and texts and texts[0][0] in LARGEST:
+        if roles.graph.op_type[row] == "Cast" and texts and is_floating(texts[0][0]):
             return True
         waiting += roles.consumers(row) if roles.graph.op_type[row] in _COPYING else []
     return False
