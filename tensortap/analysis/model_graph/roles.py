@@ -236,9 +236,10 @@ def roles_of(graph: GraphIndex) -> Roles:
 
 @dataclass(frozen=True, slots=True)
 class TensorRole:
-    """A captured tensor. `kind`: `input`, `output`, `weight`, `gradient`, `loss` or empty; `variable`: path
-    of the variable that is read, or that a gradient belongs to; `order`: place in the data flow of its graph;
-    `row`: row of its node in the graph, -1 if unknown; `backward`: a node of the backward pass."""
+    """A captured tensor. `kind`: `input`, `output`, `weight`, `gradient`, `update`, `loss` or empty;
+    `variable`: path of the variable that is read, or that a gradient belongs to; `order`: place in the data
+    flow of its graph; `row`: row of its node in the graph, -1 if unknown; `backward`: a node of the backward
+    pass."""
 
     code: int
     name: str

@@ -1,5 +1,4 @@
-"""Tensors that each origin reaches, in one pass along the data flow, and the path from an origin to the
-loss."""
+"""Tensors that each origin reaches, in one pass along the data flow, and where its NaN and Inf end."""
 
 from __future__ import annotations
 

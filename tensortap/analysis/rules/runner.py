@@ -32,8 +32,8 @@ class Findings:
 
     Attributes:
         findings: those that are not muted first; of these the worst, of equals NaN at its origin, then the
-            newest, then in data flow order; what leads to others comes before them (`causes`). What several
-            rules or graphs would say of one tensor or variable is there once.
+            newest, then in data flow order; what leads to others comes before them (`causality.py`). What
+            several rules or graphs would say of one tensor or variable is there once.
         failed: rules that raised, with the reason. rules: how many were applied.
         rows: snapshots that were checked.
         raised: steps that ended by an error of the program, a sentence each.

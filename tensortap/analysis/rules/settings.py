@@ -183,7 +183,7 @@ _EXAMPLE = (
 
 
 _TEXTS = ("where", "match", "op_type", "layer", "kind", "help", "severity")
-_KINDS = ("input", "output", "weight", "gradient", "loss")
+_KINDS = ("input", "output", "weight", "gradient", "update", "loss")
 
 
 class ConditionError(TensortapError):

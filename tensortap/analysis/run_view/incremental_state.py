@@ -57,8 +57,9 @@ class AnalysisCache:
     """Results about a run, so that the next analysis continues from there. For one analysis at a time.
 
     Attributes:
-        rows: of the catalog, at the last look. late_at: by tensor, the rows of the look that saw it get rows
-            of an earlier step than its latest, 0 if none did. prunings: of the catalog, at the last look.
+        rows, prunings: of the catalog, at the last look.
+        rows_of_late_data: by tensor, `rows` at the look that saw it get rows of an earlier step than its
+            latest; 0 if none did.
         tensors: roles by code. graphs: the graphs they were derived from, by id.
     """
 

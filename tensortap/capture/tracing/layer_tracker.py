@@ -397,7 +397,7 @@ def layer_paths(model: Any) -> list[str]:
     def visit(layer: Any, parent: str) -> None:
         path = f"{parent}/{layer.name}" if parent else str(layer.name)
         paths.append(path)
-        children = getattr(layer, "_flatten_layers", None)  # a private name, see `keras_names`
+        children = getattr(layer, "_flatten_layers", None)  # private: `_RELIED_ON` of keras_callback.py
         for child in () if children is None else children(include_self=False, recursive=False):
             visit(child, path)
 

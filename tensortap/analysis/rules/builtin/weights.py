@@ -205,7 +205,7 @@ def _unchanged(tensor: TensorRole, same: Stretch, steps: int, by_values: bool, w
 
 
 def _first_and_last_value(view: RunView, same: Stretch) -> list[Array]:
-    """The first and the last stored value of a stretch, float64; None if they cannot be read or compared."""
+    """The first and the last stored value of a stretch, float64; none if they cannot be read or compared."""
     if same.kept < 2:
         return []
     found = stored_values(view.run, [same.first_kept, same.last_kept])
