@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import tensorflow as tf
@@ -58,6 +58,17 @@ def hold(function: TracedFunction, definition: internals.FunctionDef, node_name:
             node.input[:] = [waiting(each) for each in node.input]
     for result, reference in list(definition.ret.items()):
         definition.ret[result] = waiting(reference)
+
+
+def mute(definition: internals.FunctionDef, op_types: Collection[str]) -> None:
+    """Makes nodes of some op types no-ops at their places in the order."""
+    arguments = {argument.name for argument in definition.signature.input_arg}
+    for node in definition.node_def:
+        if node.op in op_types:
+            sources = dict.fromkeys(source.removeprefix("^").split(":")[0] for source in node.input)
+            node.input[:] = [f"^{source}" for source in sources if source not in arguments]
+            node.op = "NoOp"
+            node.attr.clear()
 
 
 def add_copy(definition: internals.FunctionDef, reference: str, dtype: Any) -> str:

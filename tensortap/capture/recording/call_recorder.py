@@ -26,6 +26,7 @@ from ..exact.random_draws import DrawsAsArguments, RandomDrawValues, Unrecordabl
 from ..exact.shadow import is_variable
 from ..exact.side_effects import MUTED, find_side_effect
 from ..exact.variable_snapshot import has_value
+from ..instrument.added_nodes import mute
 from ..instrument.tapped_function import TapValues
 from ..run_info import environment
 from ..tracing.traced_function import Place, TracedRoot
@@ -74,7 +75,9 @@ class CallRecorder:
             ) from error
         self._traced = traced
         given = DrawsAsArguments(traced.root, traced.functions)
-        definitions = [_muted(definition) for definition in given.definitions]
+        definitions = given.definitions  # copies
+        for definition in definitions:
+            mute(definition, MUTED)
         why = refused(definitions)
         if why:
             raise UnrecordableError(f"it contains {why}, which cannot be replayed from a file")
@@ -187,21 +190,6 @@ class PendingCall:
             for number, (argument, handle) in enumerate(zip(self._arguments, self._given, strict=True))
             if argument.kind == "variable" and has_value(handle)
         }
-
-
-def _muted(definition: internals.FunctionDef) -> internals.FunctionDef:
-    """The definition with ops that only print or write turned into no-ops; control inputs stay."""
-    for node in definition.node_def:
-        if node.op in MUTED:
-            waits_for = {
-                each.lstrip("^").partition(":")[0]: None
-                for each in node.input
-                if each[0] == "^" or ":" in each
-            }
-            node.op = "NoOp"
-            node.input[:] = [f"^{name}" for name in waits_for]
-            node.attr.clear()
-    return definition
 
 
 def _is_unset(argument: Argument) -> bool:
