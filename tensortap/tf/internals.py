@@ -90,7 +90,7 @@ with imported_from_tensorflow():
 check_names(
     {
         context.Context: "call_function get_function_def add_function_def remove_function has_function"
-        " get_graph_debug_info add_op_callback get_server_def",
+        " list_function_names get_graph_debug_info add_op_callback get_server_def",
         backprop: "_gradient_function",
         context: "anonymous_name eager_mode",
         execute: "execute",
@@ -102,14 +102,15 @@ check_names(
         op_def_registry: "get",
         gen_data_flow_ops: "fifo_queue_v2 queue_size_v2 queue_dequeue_v2",
         gen_resource_variable_ops: "destroy_resource_op",
-        handle_data_util: "get_handle_data",
+        handle_data_util: "create_handle_data get_handle_data set_handle_data",
         control_flow_util: "GetOutputContext",
         script_ops: "py_func_common",
         function_utils: "get_disabled_rewriter_config",
         tf_stack: "extract_stack",
         origin_info: "create_source_map",
-        ops.EagerTensor: "_datatype_enum _numpy_internal",
-        ops.Graph: "_get_control_flow_context _set_control_flow_context _unsafe_unfinalize",
+        ops.EagerTensor: "_datatype_enum _id _numpy_internal",
+        ops.Graph: "_get_control_flow_context _is_function _set_control_flow_context _unsafe_unfinalize",
+        ops.Graph(): "_unfetchable_ops",
     }
 )
 
@@ -121,7 +122,7 @@ HandleData: TypeAlias = Any
 GraphDebugInfo: TypeAlias = Any
 
 _RESOURCE_TYPE = re.compile(r'ResourceHandle\(.*, type="([^"]*)"', re.DOTALL)
-_FUNCTION_LINKS = ("forward_function_name", "backward_function_name")
+FUNCTION_LINKS = ("forward_function_name", "backward_function_name")  # their numbers differ by process
 XLA_ATTRIBUTE = "_XlaMustCompile"
 CallFunction = Callable[[bytes, Sequence[Any], int], Any]
 """Runs a registered function: (name, flat inputs, number of outputs) -> list of eager tensors, or None."""
@@ -131,7 +132,7 @@ CallHook = Callable[[CallFunction, bytes, Sequence[Any], int], Any]
 def forward_function(definition: FunctionDef) -> str:
     """The name of the function that this one is the backward pass of, as a tape outside functions makes
     it; else empty."""
-    link = _FUNCTION_LINKS[0]
+    link = FUNCTION_LINKS[0]
     return str(definition.attr[link].s.decode()) if link in definition.attr else ""
 
 
@@ -203,7 +204,7 @@ def library(definitions: Sequence[FunctionDef]) -> bytes:
     for definition in definitions:
         copy = found.function.add()
         copy.CopyFrom(definition)
-        for link in _FUNCTION_LINKS:
+        for link in FUNCTION_LINKS:
             copy.attr.pop(link, None)
         for node in copy.node_def:
             node.attr.pop("_gradient_op_type", None)
@@ -517,9 +518,10 @@ def dequeue(queue: Any, types: Sequence[int]) -> list[Any]:
     return list(gen_data_flow_ops.queue_dequeue_v2(queue, list(types)))
 
 
-def destroy_queue(queue: Any) -> None:
+def destroy_resource(handle: Any) -> None:
+    """Destroys the queue or variable behind an eager handle."""
     with context.eager_mode():  # also where a tap is closed inside `with graph.as_default():`
-        gen_resource_variable_ops.destroy_resource_op(queue, ignore_lookup_error=True)
+        gen_resource_variable_ops.destroy_resource_op(handle, ignore_lookup_error=True)
 
 
 def as_array(tensor: Any) -> np.ndarray[Any, Any]:

@@ -97,7 +97,7 @@ def test_queues_are_shared_by_name() -> None:
     number, text = internals.dequeue(second, [tf.float32.as_datatype_enum, tf.string.as_datatype_enum])
     assert internals.as_array(number).dtype == np.float32
     assert internals.as_array(text).tolist() == b"a"
-    internals.destroy_queue(first)
+    internals.destroy_resource(first)
 
 
 def test_arrays_are_views_of_host_memory() -> None:

@@ -50,7 +50,7 @@ class IterationCounter:
             tf.raw_ops.AssignVariableOp(resource=self._handle, value=tf.constant(count, tf.int64))
 
     def destroy(self) -> None:
-        internals.destroy_queue(self._handle)
+        internals.destroy_resource(self._handle)
 
     def add_tick(self, body: internals.FunctionDef, waiting: list[internals.NodeDef]) -> None:
         """Makes a loop's body count its iterations, each before the `waiting` nodes of it run."""
@@ -120,7 +120,7 @@ class LoopStride:
         self._assign(*self._plan)
 
     def destroy(self) -> None:
-        internals.destroy_queue(self._handle)
+        internals.destroy_resource(self._handle)
         for counter in self._counters:
             counter.destroy()
 

@@ -87,7 +87,7 @@ class TapSwitch:
         self._on = on
 
     def destroy(self) -> None:
-        internals.destroy_queue(self._handle)
+        internals.destroy_resource(self._handle)
 
     def add_switched(
         self,
@@ -248,7 +248,7 @@ class TapQueue:
         ]
 
     def destroy(self) -> None:
-        internals.destroy_queue(self._handle)
+        internals.destroy_resource(self._handle)
 
 
 def grouped(tapped: Sequence[tuple[Tapped, str]]) -> list[list[tuple[Tapped, str]]]:

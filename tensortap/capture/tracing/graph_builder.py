@@ -34,8 +34,6 @@ _REPLICA = re.compile(r"(?:(?<=/)|\A)replica_(\d+)/")
 
 MAX_GRAPH_DEF = 256 << 20  # bytes; constants can make a GraphDef of any size, protobuf itself ends at 2 GiB
 
-# They hold numbers that differ from process to process.
-_FUNCTION_LINKS = ("forward_function_name", "backward_function_name")
 _MAX_UNREAD = 20  # variables that are listed
 _NODE_NUMBERS = ("_gradient_op_type", "_user_specified_name")
 
@@ -281,7 +279,7 @@ def serialized_graph_def(
         called = graph_def.library.function.add()
         called.CopyFrom(function.definition)
         called.signature.name = short[function.name]
-        for link in _FUNCTION_LINKS:
+        for link in internals.FUNCTION_LINKS:
             called.attr.pop(link, None)
         for argument in called.arg_attr.values():
             argument.attr.pop("_user_specified_name", None)
