@@ -17,6 +17,7 @@ from tensortap.tf.shapes import capturable_dtype, dtype_text, static_shape
 
 from .pipeline.messages import CapturedTensor, GraphHandle, held_bytes
 from .step import Step
+from .tracing.call_links import FUNCTION_PREFIXES
 from .tracing.candidate import Candidate, Kind
 from .tracing.context_stack import TaskStack
 from .tracing.graph_builder import complete_calls
@@ -27,7 +28,6 @@ from .tracing.trace_notes import EagerTrace
 from .tracing.traced_function import SUMS, UPDATING_OPS
 
 _RESOURCE = tf.resource.as_datatype_enum
-_FUNCTION_MARKS = ("__inference_", "__forward_", "__backward_")
 
 
 @dataclass(slots=True)
@@ -143,7 +143,7 @@ class EagerRecorder:
     ) -> None:
         if isinstance(op_type, bytes):
             op_type = op_type.decode()
-        if graph is not None or op_type.startswith(_FUNCTION_MARKS):
+        if graph is not None or op_type.startswith(FUNCTION_PREFIXES):
             return  # tracing, or a function, which is captured separately
         step = self._step
         if step is None or _innermost(self.owner) is not self:

@@ -12,11 +12,10 @@ import numpy as np
 import tensorflow as tf
 
 from tensortap.core.names import is_worker_name
+from tensortap.dump.format.frames import EOS
 from tensortap.system.redaction import recorded_command
 
 from .capture_warnings import OneTimeWarnings
-
-_END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # FORMAT.md: last record of a closed worker
 
 
 def environment() -> dict[str, Any]:
@@ -51,8 +50,8 @@ def warn_of_earlier_job(run_dir: Path, warnings: OneTimeWarnings) -> None:
 
 def _has_closed(folder: Path) -> bool:
     files = sorted(folder.glob("stats-*.arrows"))
-    if not files or files[-1].stat().st_size < len(_END_OF_STREAM):
+    if not files or files[-1].stat().st_size < len(EOS):
         return False
     with files[-1].open("rb") as file:
-        file.seek(-len(_END_OF_STREAM), os.SEEK_END)
-        return file.read() == _END_OF_STREAM
+        file.seek(-len(EOS), os.SEEK_END)
+        return file.read() == EOS

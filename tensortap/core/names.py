@@ -98,6 +98,9 @@ def is_inside_run(name: str) -> bool:
     return name == GRAPHS or is_worker_name(name)
 
 
+# How the path of a dynamic loss scale ends: of Keras 3, Keras 2, TensorFlow 1.
+LOSS_SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
+
 # "__inference_train_step_1234" -> "train_step"; the number differs from process to process.
 _CALLABLE = re.compile(r"__(?:inference|forward)_(__backward_)?(.+)_\d+\Z", re.DOTALL)
 # "while_body_14_rewritten_grad_269" -> "while_body_grad"

@@ -4,31 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import tensorflow as tf
 
-from tensortap.tfproto.function_calls import CALLS, Callee, Role, argument_inputs, callees
+from tensortap.tfproto.function_calls import Callee, Role, argument_inputs, callees
 
 from . import internals
 from .internals import FunctionDef, NodeDef
-
-__all__ = [
-    "CALLS",
-    "Callee",
-    "Role",
-    "TracedFunction",
-    "argument_inputs",
-    "callees",
-    "closure",
-    "clusters_ops",
-    "compiled_functions",
-    "must_compile",
-    "reached",
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +129,18 @@ def reached(functions: Mapping[str, TracedFunction], begun: Sequence[str]) -> se
             nodes = functions[name].definition.node_def
             waiting += [callee.function for node in nodes for callee in callees(node)]
     return found
+
+
+def called_nodes(node: NodeDef, functions: Mapping[str, TracedFunction]) -> Iterator[NodeDef]:
+    """A node, and the nodes of all functions of a closure that it calls, of each once."""
+    found: set[str] = set()
+    waiting = [node]
+    while waiting:
+        yield (current := waiting.pop())
+        for callee in callees(current):
+            if callee.function in functions and callee.function not in found:
+                found.add(callee.function)
+                waiting += functions[callee.function].definition.node_def
 
 
 def closure(

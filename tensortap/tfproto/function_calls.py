@@ -11,11 +11,12 @@ Role = Literal["root", "call", "body", "cond", "then", "else", "branch"]
 T = TypeVar("T")
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+LOOPS = ("While", "StatelessWhile")
 
 # Op type -> the attributes that name functions, with the role of each.
 _CALL_ATTRIBUTES: dict[str, tuple[tuple[str, Role], ...]] = {
     **dict.fromkeys(CALLS, (("f", "call"),)),
-    **dict.fromkeys(("While", "StatelessWhile"), (("cond", "cond"), ("body", "body"))),
+    **dict.fromkeys(LOOPS, (("cond", "cond"), ("body", "body"))),
     **dict.fromkeys(("If", "StatelessIf"), (("then_branch", "then"), ("else_branch", "else"))),
     **dict.fromkeys(("Case", "StatelessCase"), (("branches", "branch"),)),
 }

@@ -31,12 +31,10 @@ from .propagation.difference_flow import (
     State,
     carried_over,
 )
-from .propagation.mismatches import unpair_mismatches, unpaired_notes
+from .propagation.mismatches import DIFFER, unpair_mismatches, unpaired_notes
 from .side import Side
 from .tensor_pairs import PairDetails, StepPairs
 from .worker_drift import WorkerDrift, find_drift
-
-_DIFFER = ("diverges", "amplified", "inherited")
 
 
 def compare(
@@ -165,7 +163,7 @@ class _StepComparison:
     @property
     def differs(self) -> bool:
         """Whether any tensor differs by more than rounding explains."""
-        return any(entry.verdict in _DIFFER for _, _, classified in self._judged for entry in classified)
+        return any(entry.verdict in DIFFER for _, _, classified in self._judged for entry in classified)
 
     def _fill(self) -> None:
         """Fills `tensors`, in data flow order, and `flows`."""
@@ -214,7 +212,7 @@ class _StepComparison:
         ]
         left, right = self._left()
         first = None if drift is None else drift.first(self.a.run, step_a, self.tensors)
-        differ = first is not None or any(entry.verdict in _DIFFER for entry in shown)
+        differ = first is not None or any(entry.verdict in DIFFER for entry in shown)
         runs = self.a.run, self.b.run
         calls = StepCalls(self.a.run, step_a, self.a.worker_at(step_a)[0] or 0)
         return Comparison(
@@ -237,8 +235,8 @@ class _StepComparison:
         """Notes on tensors that `where` hides."""
         if self.tensors and not shown:
             yield "No tensor captured in both runs at this step matches the condition."
-        if self.differs and not any(entry.verdict in _DIFFER for entry in shown):
-            apart = counted(sum(entry.verdict in _DIFFER for entry in self.tensors), "tensor")
+        if self.differs and not any(entry.verdict in DIFFER for entry in shown):
+            apart = counted(sum(entry.verdict in DIFFER for entry in self.tensors), "tensor")
             yield f"Tensors that differ but are excluded by the condition: {apart}."
 
     def _left(self) -> tuple[list[Unmatched], list[Unmatched]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tensortap.core.names import LOSS_SCALES
 from tensortap.core.text import counted
 
 from ..model_graph.op_types import ops
@@ -9,7 +10,6 @@ from ..model_graph.roles import Slot
 from .nonfinite_flow import FlowTensor, NonfiniteFlow
 from .reach import Reached, RecoveryOp
 
-_SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
 _DIVISIONS = ops("RealDiv Div DivNoNan Xdivy Reciprocal Inv")
 _UNTOUCHED = "It does not reach the loss, gradients or weights."
 _RESERVED = {  # slots that only the gradient op reads; TensorFlow's enable_check_numerics skips them too
@@ -143,4 +143,4 @@ def _vanishes(flow: NonfiniteFlow, reached: list[Slot]) -> bool:
 
 
 def _scales_loss(flow: NonfiniteFlow) -> bool:
-    return any(path.endswith(_SCALES) for path in flow.tensors.roles.variable.values())
+    return any(path.endswith(LOSS_SCALES) for path in flow.tensors.roles.variable.values())

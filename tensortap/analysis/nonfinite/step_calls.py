@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -67,6 +67,7 @@ class StepCalls:
         self._run, self._step, self.worker = run, step, worker
         self._facts = run.events.calls(step, run.catalog.workers[worker])
         self._tensors: dict[str, StepTensors] = {}
+        self._known_begins: dict[str, dict[int, float]] = {}
 
     @property
     def has_call_links(self) -> bool:
@@ -91,11 +92,11 @@ class StepCalls:
 
     @cached_property
     def _calls(self) -> list[Mapping[str, Any]]:
-        return [call for call in _objects(self._facts.get("calls"))]
+        return _objects(self._facts.get("calls"))
 
     @cached_property
     def _ops(self) -> list[Mapping[str, Any]]:
-        return [op for op in _objects(self._facts.get("ops"))]
+        return _objects(self._facts.get("ops"))
 
     @cached_property
     def eager_graph(self) -> str | None:
@@ -149,10 +150,6 @@ class StepCalls:
                     found[call] = min(found.get(call, np.inf), row)
             self._known_begins[graph] = found
         return self._known_begins[graph]
-
-    @cached_property
-    def _known_begins(self) -> dict[str, dict[int, float]]:
-        return {}
 
     @cached_property
     def _eager_order(self) -> dict[int, float]:
@@ -289,8 +286,8 @@ def _is_backward(name: str) -> bool:
     return name.endswith("_backward")
 
 
-def _objects(found: Any) -> Iterator[Mapping[str, Any]]:
-    yield from (each for each in found if isinstance(each, dict)) if isinstance(found, list) else ()
+def _objects(found: Any) -> list[Mapping[str, Any]]:
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
 def _texts(found: Any) -> dict[str, str]:

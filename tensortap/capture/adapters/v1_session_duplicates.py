@@ -13,9 +13,8 @@ from typing import Any
 
 from tensortap.tf import internals
 
+from ..instrument.grappler_duplicates import MERGING_PASSES
 from .v1_session_plan import CONTROL_FLOW, SessionPlan
-
-_PASSES = ("arithmetic_optimization", "constant_folding", "remapping")  # change bits
 
 
 class SessionDuplicates:
@@ -80,5 +79,5 @@ def _merges(session: Any) -> bool:
     if config is None:
         return True
     options = config.graph_options.rewrite_options
-    on = [getattr(options, name) != options.OFF for name in _PASSES]
+    on = [getattr(options, name) != options.OFF for name in MERGING_PASSES]
     return not options.disable_meta_optimizer and any(on)

@@ -22,7 +22,7 @@ from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction, compiled_functions, reached
 from tensortap.tf.random_ops import DRAWN_BY, RANDOM_OPS
 from tensortap.tf.shapes import static_shape
-from tensortap.tfproto.function_calls import Callee, Role, callees
+from tensortap.tfproto.function_calls import LOOPS, Callee, Role, callees
 
 from ..instrument.device_summary import DeviceSummary
 from ..instrument.tap_queues import Route
@@ -30,7 +30,6 @@ from ..instrument.tapped_function import TapValues
 from ..tracing.traced_function import Place, TracedRoot
 
 _NAME = "tensortap_draws"
-_LOOPS = ("While", "StatelessWhile")
 _RESOURCE = tf.resource.as_datatype_enum
 SHUFFLE = "RandomShuffle"
 
@@ -228,7 +227,7 @@ def _looped(functions: Mapping[str, TracedFunction]) -> set[str]:
             callee.function
             for function in functions.values()
             for node in function.definition.node_def
-            if node.op in _LOOPS
+            if node.op in LOOPS
             for callee in callees(node)
         ],
     )
@@ -303,7 +302,7 @@ def _add_inputs(node: internals.NodeDef, references: Sequence[str], declared: Se
     """Appends inputs to a calling node."""
     data = [each for each in node.input if not each.startswith("^")]
     node.input[:] = [*data, *references, *(each for each in node.input if each.startswith("^"))]
-    loop = node.op in _LOOPS
+    loop = node.op in LOOPS
     node.attr["T" if loop else "Tin"].list.type.extend(argument.type for argument in declared)
     if loop:
         # One iteration at a time, so that each gets its own draws.

@@ -17,15 +17,24 @@ import tensorflow as tf
 
 from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction, must_compile
-from tensortap.tfproto.function_calls import CALLS, Callee, Role, callees
+from tensortap.tfproto.function_calls import CALLS, LOOPS, Callee, Role, callees
 
 from ..tracing.traced_function import Place, TracedRoot
-from .added_nodes import MARK, add_copy, begin_with_zero, hold, keep_alive, leave_unchanged, tie_to_result
+from .added_nodes import (
+    MARK,
+    add_copy,
+    begin_with_zero,
+    hold,
+    keep_alive,
+    leave_unchanged,
+    mute,
+    tie_to_result,
+)
 from .device_summary import add_summary
 from .grappler_duplicates import DUPLICATE, Duplicates
 from .liveness import Liveness, Livenesses, Stages
 from .loop_iterations import IterationCounter, LoopStride
-from .loop_stride import LOOPS, can_divide, can_number, captured_outputs, divide
+from .loop_stride import can_divide, can_number, captured_outputs, divide
 from .summed_terms import SummingCalls
 from .tap_queues import Route, Tapped, TapQueue, TapSwitch, grouped
 
@@ -235,8 +244,7 @@ class _Rewriter:
         definition = internals.copied(function.definition, name)
         # Grappler's implementation selector would swap the copy for the original.
         definition.attr.pop("api_implements", None)
-        for node in filter(lambda node: node.op in self._muted, definition.node_def):
-            _mute(node, function)
+        mute(definition, self._muted)
         if site.role == "body":
             leave_unchanged(definition, needed.unused)
         self._definitions.append(definition)
@@ -487,12 +495,3 @@ def _add_outputs(definition: internals.FunctionDef, tapped: list[tuple[Tapped, s
         )
         definition.ret[argument.name] = reference
     return [item for item, _ in tapped]
-
-
-def _mute(node: internals.NodeDef, function: TracedFunction) -> None:
-    """Makes a node a no-op at its place in the order."""
-    sources = [source.removeprefix("^").split(":")[0] for source in node.input]
-    del node.input[:]
-    node.input.extend(f"^{source}" for source in dict.fromkeys(sources) if source not in function.arguments)
-    node.op = "NoOp"
-    node.attr.clear()

@@ -24,7 +24,7 @@ from .summed_terms import SummedTerms
 
 _ATTRIBUTE = "_tensortap_duplicate"  # keeps the optimizer from taking the duplicate for the original
 DUPLICATE = "/tensortap_duplicate"  # ends the name of each
-_PASSES = ("arithmetic_optimization", "constant_folding", "remapping")
+MERGING_PASSES = ("arithmetic_optimization", "constant_folding", "remapping")
 
 _HELD_ANYWAY = frozenset({"Const", "ReadVariableOp"})
 
@@ -67,7 +67,7 @@ class Duplicates:
         self._merged: dict[str, bool] = {}  # results
         # With a pass switched off, what the others do has other rules; taps in place are exact then.
         options = tf.config.optimizer.get_experimental_options()
-        self._merging = all(options.get(name, True) for name in _PASSES)
+        self._merging = all(options.get(name, True) for name in MERGING_PASSES)
 
     def readable(self, reference: str) -> str:
         """The tensor that a tap may read: `reference` itself (`node:argument:index`), or its duplicate."""

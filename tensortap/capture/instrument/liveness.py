@@ -10,11 +10,9 @@ from functools import cached_property
 from typing import Any
 
 from tensortap.tf import internals
-from tensortap.tf.function_library import TracedFunction, argument_inputs, must_compile
+from tensortap.tf.function_library import TracedFunction, called_nodes, must_compile
 from tensortap.tf.random_ops import RANDOM_OPS
-from tensortap.tfproto.function_calls import CALLS, callees
-
-from .loop_stride import LOOPS
+from tensortap.tfproto.function_calls import CALLS, LOOPS, argument_inputs, callees
 
 # By their values, whatever the shapes: division of whole numbers by 0, indices out of range, contents that
 # are invalid, Python code. A tap must not run them where nothing else does.
@@ -372,20 +370,7 @@ class Liveness:
 
     def _may_fail(self, node: internals.NodeDef) -> bool:
         """Whether a node, or one of its callees, may raise."""
-        seen: set[str] = set()
-        waiting = [node]
-        while waiting:
-            current = waiting.pop()
-            if may_fail(current.op):
-                return True
-            waiting += self._nodes_called(current, seen)
-        return False
-
-    def _nodes_called(self, node: internals.NodeDef, seen: set[str]) -> Iterator[internals.NodeDef]:
-        for callee in callees(node):
-            if callee.function in self._all.functions and callee.function not in seen:
-                seen.add(callee.function)
-                yield from self._all.functions[callee.function].definition.node_def
+        return any(may_fail(each.op) for each in called_nodes(node, self._all.functions))
 
 
 def _depends(source: str, risky: Collection[str]) -> bool:
@@ -436,17 +421,7 @@ class Stages:
 
     def _calls(self, node: internals.NodeDef, op_types: Collection[str]) -> bool:
         """Whether a node has one of these op types, or calls a function with such nodes."""
-        seen: set[str] = set()
-        waiting = [node]
-        while waiting:
-            current = waiting.pop()
-            if current.op in op_types:
-                return True
-            for callee in callees(current):
-                if callee.function in self._functions and callee.function not in seen:
-                    seen.add(callee.function)
-                    waiting += self._functions[callee.function].definition.node_def
-        return False
+        return any(each.op in op_types for each in called_nodes(node, self._functions))
 
 
 def _reached(first: str, readers: Mapping[str, Sequence[str]]) -> set[str]:

@@ -20,12 +20,10 @@ import tensorflow as tf
 from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction
 from tensortap.tf.random_ops import has_own_stream
-from tensortap.tfproto.function_calls import Role, callees
+from tensortap.tfproto.function_calls import LOOPS, Role, callees
 
 from .added_nodes import MARK, add_node, keep_alive
 from .loop_iterations import LoopStride
-
-LOOPS = ("While", "StatelessWhile")
 
 _ADDED = ("iteration", "interval", "last")  # loop variables
 

@@ -8,8 +8,9 @@ a tap as without, either the function or one copy of it must run at every call, 
 from __future__ import annotations
 
 from tensortap.tf import internals
-from tensortap.tf.function_library import callees, function_def
+from tensortap.tf.function_library import function_def
 from tensortap.tf.random_ops import has_own_stream
+from tensortap.tfproto.function_calls import callees
 
 from .tapped_function import InstrumentedFunction
 

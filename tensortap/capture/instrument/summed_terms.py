@@ -13,10 +13,9 @@ from functools import cached_property
 
 from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction
-from tensortap.tfproto.function_calls import argument_inputs, callees
+from tensortap.tfproto.function_calls import LOOPS, argument_inputs, callees
 
 from .grappler_merges import ELEMENTWISE, INVERSES, REDUCTIONS, VIEWS, Merges, Uses
-from .loop_stride import LOOPS
 
 _SUMS = frozenset({"Add", "AddN", "AddV2"})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from tensortap.tf import internals
 
 from ..tracing.candidate import Candidate
 from ..tracing.traced_function import Place, TracedRoot
+from ..watching.watch import is_static, static_size
 from .added_nodes import HOST, MARK
 from .device_summary import DeviceSummary
 from .function_rewrite import Rewritten, rewrite
@@ -329,9 +329,7 @@ def check_memory(candidates: Iterable[Candidate], copied: int) -> None:
 def estimated_bytes(candidates: Iterable[Candidate]) -> int:
     """Size of one visit of all of them, from known shapes."""
     return sum(
-        math.prod(size for size in candidate.shape if size is not None) * itemsize(candidate.dtype)
-        for candidate in candidates
-        if candidate.shape is not None and None not in candidate.shape
+        static_size(candidate) * itemsize(candidate.dtype) for candidate in candidates if is_static(candidate)
     )
 
 

@@ -19,7 +19,7 @@ from .source_stacks import is_user_file
 _MAX_OPS = 50_000  # of a step that are noted
 _MAX_WRITTEN = 200  # ops between calls that an event lists
 _RESOURCE = tf.resource.as_datatype_enum
-_FUNCTIONS = ("__inference_", "__forward_", "__backward_")  # calls of these are recorded as calls
+FUNCTION_PREFIXES = ("__inference_", "__forward_", "__backward_")  # calls of these are recorded as calls
 
 Producer = tuple[int, int, bool]  # number of the call or op, output slot, whether it is a call
 
@@ -119,7 +119,7 @@ class CallLinks:
         graph: Any = None,
     ) -> None:
         kind = op_type.decode() if isinstance(op_type, bytes) else op_type
-        if graph is not None or len(self._ops) == _MAX_OPS or kind.startswith(_FUNCTIONS):
+        if graph is not None or len(self._ops) == _MAX_OPS or kind.startswith(FUNCTION_PREFIXES):
             return
         number = len(self._ops)
         try:
@@ -181,7 +181,8 @@ class CallLinks:
 
     def _references(self, inputs: Mapping[int, int], places: Mapping[int, int]) -> Iterator[tuple[int, str]]:
         """(position, source) of the inputs produced in the step: `call:NUMBER:SLOT`, `op:PLACE:SLOT`,
-        `eager:TENSOR`, or `python` if no op after the first call produced it."""
+        `eager:TENSOR`, `python` if no op after the first call produced it, or `unknown` if the step was
+        entered again since."""
         for at, tensor in inputs.items():
             if tensor in self._eager_names:
                 yield at, f"eager:{self._eager_names[tensor]}"

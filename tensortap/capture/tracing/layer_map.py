@@ -39,7 +39,7 @@ class LayerMap:
             names = [node.name for node in function.definition.node_def]
             trace = self.traces[function.name] = tracker.traces.of_function(function.name, names)
             for node, layer in trace.layers.items():
-                for scope in _prefixes(node):
+                for scope in scopes_of(node):
                     self._scopes.setdefault(scope, layer)
                     break
         traces = self.traces.values()
@@ -72,7 +72,7 @@ class LayerMap:
     def _by_name(self, trace: Trace, node: str) -> str:
         forward = forward_name(node)
         if forward:
-            for prefix in (forward, *_prefixes(forward)):
+            for prefix in (forward, *scopes_of(forward)):
                 layer = (
                     trace.layers.get(prefix)
                     or self._scopes.get(prefix)
@@ -116,7 +116,7 @@ def forward_name(node: str) -> str:
     return match.group(1) if match else ""
 
 
-def _prefixes(name: str) -> Iterator[str]:
+def scopes_of(name: str) -> Iterator[str]:
     """`a/b/c` -> `a/b`, `a`."""
     while "/" in name:
         name = name.rpartition("/")[0]

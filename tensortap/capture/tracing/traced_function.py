@@ -19,7 +19,7 @@ from .candidate import Candidate, Kind
 from .forward_ops import forward_ops
 from .graph_builder import flat_root, graph_of
 from .keras_lines import CreationLine
-from .layer_map import LayerMap, forward_name
+from .layer_map import LayerMap, forward_name, scopes_of
 from .layer_tracker import LayerTracker
 from .source_stacks import Stack, sources_of, stacks_of
 
@@ -204,12 +204,12 @@ def _with_creation_lines(
     scopes: dict[str, Stack] = {}
     for nodes in found.values():
         for node, stack in nodes.items():
-            for name in () if forward_name(node) else (node, *_scopes(node)):
+            for name in () if forward_name(node) else (node, *scopes_of(node)):
                 scopes[name] = stack if scopes.get(name, stack) == stack else ()  # of several lines
     for function, nodes in found.items():
         for node, stack in nodes.items():
             innermost = found.get(backward.get(function, ""), {}).get(forward_name(node), ())[-1:] or next(
-                (scopes[name][-1:] for name in _scopes(forward_name(node)) if name in scopes), ()
+                (scopes[name][-1:] for name in scopes_of(forward_name(node)) if name in scopes), ()
             )
             ops = forward.get(function, {}).get(node, ())
             if not innermost and len({nodes[op][-1:] for op in ops if op in nodes}) == 1:
@@ -223,12 +223,6 @@ def _with_line(stack: Stack, made: CreationLine | None) -> Stack:
     if made is None or stack[: len(made.outside)] != made.outside:
         return stack
     return (*made.outside, made.line, *stack[len(made.outside) :])
-
-
-def _scopes(name: str) -> Sequence[str]:
-    """`a/b/c` -> `a/b`, `a`."""
-    parts = name.split("/")
-    return ["/".join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
 
 
 class TracedRole(NamedTuple):

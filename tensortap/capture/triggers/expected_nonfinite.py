@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from tensortap.core.names import parse_tensor_name
+from tensortap.core.names import LOSS_SCALES, parse_tensor_name
 from tensortap.core.records import Graph, Node
 
 from .step_summaries import Examined, GraphLookup, StepSummaries
 
-_SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")  # Keras 3, Keras 2, TensorFlow 1
 _BACKWARD = re.compile(r"(?:.*/)?gradient(?:s|_tape)(?:_\d+)?/", re.DOTALL)
 _VARIABLE = "tensortap.variable"
 
@@ -53,13 +52,14 @@ def without_overflow(bad: list[Examined], graphs: GraphLookup) -> list[Examined]
 
 
 def _scales(graph: Graph) -> bool:
-    return any(node.attributes.get(_VARIABLE, "").endswith(_SCALES) for node in graph.nodes)
+    return any(node.attributes.get(_VARIABLE, "").endswith(LOSS_SCALES) for node in graph.nodes)
 
 
 def _is_scaled(graph: Graph | None, node: Node, graphs: GraphLookup) -> bool:
     """Whether a node is of the backward pass, or multiplies by the scale."""
     return _BACKWARD.match(node.name) is not None or any(
-        source.attributes.get(_VARIABLE, "").endswith(_SCALES) for source in _read_nodes(graph, node, graphs)
+        source.attributes.get(_VARIABLE, "").endswith(LOSS_SCALES)
+        for source in _read_nodes(graph, node, graphs)
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array
+from tensortap.core.names import LOSS_SCALES
 from tensortap.core.text import number_text
 
 from ...dtype_limits import largest
@@ -20,7 +21,6 @@ from ..rule import MOSTLY, Limits, incremental_hits, rule
 
 _MOST_BIRTHS = 5
 _CONSTANT = "constant"  # the verdict on the program's own constants
-_SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
 # A dynamic loss scale looks for the largest that fits: a step whose scaled gradients overflow is skipped, and
 # the scale halved. A search from too high a scale is over after some steps.
 _SKIPPED: dict[str, Any] = {"share": MOSTLY, "least": 20}
@@ -134,7 +134,7 @@ def float16_overflow(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 def _scales_loss(view: RunView, graph: str) -> bool:
     def find() -> bool:
-        return any(path.endswith(_SCALES) for path in view.roles(graph).variable.values())
+        return any(path.endswith(LOSS_SCALES) for path in view.roles(graph).variable.values())
 
     return view.cached(f"whether {graph} scales the loss", find)
 
