@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from tensortap.core.names import check_run_name
@@ -40,8 +39,8 @@ from .tracing.keras_lines import note_lines
 from .triggers.firing import Firing
 from .triggers.flight_recorder import FlightRecorder
 from .triggers.trigger_control import Stop, trigger_control
-from .watching.step_schedule import Steps
-from .watching.watch import Watch
+from .watching.step_schedule import Steps, is_whole_number
+from .watching.watch import Watch, as_watches
 from .watching.watch_file import WatchFile
 
 note_lines()
@@ -133,7 +132,7 @@ class Tap:
         self.run = check_run_name(self.run_dir.name)
         options = record_of(record)
         limits = tap_arguments.limits(self.run_dir, options, keep_last, max_bytes)
-        watches = tap_arguments.watches(watch)
+        watches = as_watches(watch)
         share = tap_arguments.budget_share(budget, on)
         on_device = tap_arguments.summarizes_on_device(summarize, on=on, record=options)
         check_choices(when_full, sources=sources, exact=exact)
@@ -298,7 +297,7 @@ class Tap:
         """
         self._check_open()
         self._state.hold_call_hook()
-        if number is not None and (not isinstance(number, Integral) or not 0 <= number < 1 << 63):
+        if number is not None and (not is_whole_number(number) or number >= 1 << 63):
             raise WatchError(f"step {number!r} is not valid.", "Steps are integers from 0 to 2^63 - 1.")
         with self._steps.step(number) as step:
             yield step.numbers.start

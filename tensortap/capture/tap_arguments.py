@@ -48,18 +48,6 @@ def run_directory(path: Any) -> Path:
         raise WatchError(error.message, error.hint) from None
 
 
-def watches(given: Any) -> tuple[Watch, ...]:
-    """One watch or several.
-
-    Raises:
-        WatchError: it is not one, or holds something else.
-    """
-    found = (given,) if isinstance(given, Watch) else tuple(given) if isinstance(given, Sequence) else ()
-    if not found or not all(isinstance(watch, Watch) for watch in found):
-        raise WatchError(f"watch={given!r} is not a Watch.", "Use Watch(…), or a list of them.")
-    return found
-
-
 def limits(run_dir: Path, record: Any, keep_last: Any, max_bytes: Any) -> dict[str, Any]:
     """The arguments of `DumpWriter` that limit values; checked here, not by the thread that writes.
 

@@ -390,6 +390,7 @@ def test_what_is_no_record_is_refused(tmp_path: Path, record: object, message: s
 def test_a_record_keeps_at_least_one() -> None:
     with pytest.raises(WatchError):
         Record(every(1), keep_last=0)
-    for wrong in ({}, {"on_trigger": 3}, {"on_trigger": True, "before": -1}):
+    assert Record(every(1), keep_last=np.int64(2), before=np.int64(0)).keep_last == 2  # type: ignore[arg-type]
+    for wrong in ({}, {"on_trigger": 3}, {"on_trigger": True, "before": -1}, {"steps": 1, "keep_last": True}):
         with pytest.raises(WatchError):
             Record(**wrong)  # type: ignore[arg-type]

@@ -6,12 +6,12 @@ import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import tensorflow as tf
 
 from tensortap.core.dtypes import Array, itemsize
+from tensortap.system.host_memory import available_bytes
 from tensortap.tf import internals
 
 from ..tracing.candidate import Candidate
@@ -68,9 +68,6 @@ _COMPILER_ERRORS = (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError
 
 # The rest is for what the estimate does not see: unknown shapes, iterations of loops, the writer.
 _SHARE = 0.5
-
-_MEMINFO = Path("/proc/meminfo")
-_CGROUP = Path("/sys/fs/cgroup")
 
 
 class InstrumentedFunction:
@@ -331,28 +328,3 @@ def estimated_bytes(candidates: Iterable[Candidate]) -> int:
     return sum(
         static_size(candidate) * itemsize(candidate.dtype) for candidate in candidates if is_static(candidate)
     )
-
-
-def available_bytes() -> int | None:
-    """Host memory still available to this process; None if the system does not report it."""
-    limits = [limit for limit in (_of_machine(), _of_cgroup()) if limit is not None]
-    return min(limits, default=None)
-
-
-def _of_machine() -> int | None:
-    try:
-        lines = _MEMINFO.read_text().splitlines()
-    except OSError:  # not Linux
-        return None
-    kibibytes = [int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
-    return kibibytes[0] << 10 if kibibytes else None
-
-
-def _of_cgroup() -> int | None:
-    """A container's memory limit minus its usage."""
-    try:
-        limit = (_CGROUP / "memory.max").read_text().strip()
-        used = int((_CGROUP / "memory.current").read_text())
-    except (OSError, ValueError):
-        return None
-    return None if limit == "max" else max(int(limit) - used, 0)

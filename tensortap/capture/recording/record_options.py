@@ -13,7 +13,7 @@ from tensortap.dump.recording.recording import Recording
 from tensortap.dump.recording.recording_files import RecordingStore, find_recordings, recording_note
 
 from ..errors import WatchError
-from ..watching.step_schedule import Steps, step_predicate
+from ..watching.step_schedule import Steps, is_whole_number, step_predicate
 
 ASKED_FOR = "steps="  # how the reason of a recording begins that no trigger chose
 
@@ -62,9 +62,9 @@ class Record:
             )
         nothing = self.steps is None and self.on_trigger
         object.__setattr__(self, "_wants", _never if nothing else step_predicate(self.steps))
-        if not isinstance(self.before, int) or isinstance(self.before, bool) or self.before < 0:
+        if not is_whole_number(self.before):
             raise WatchError(f"before={self.before!r} is not a number of steps.", "Use 0 or more.")
-        if self.keep_last is not None and (not isinstance(self.keep_last, int) or self.keep_last < 1):
+        if self.keep_last is not None and not is_whole_number(self.keep_last, 1):
             raise WatchError(
                 f"keep_last={self.keep_last!r} stores nothing.", "Use a number of at least 1, or None."
             )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any
 
 from ..errors import WatchError
 from ..pipeline.messages import CapturedTensor, TensorBatch, held_bytes
 from ..watching.selection import Handling
+from ..watching.step_schedule import is_whole_number
 from ..watching.watch import Watch, Watches
 from .triggers import every_step
 
@@ -43,7 +43,7 @@ class FlightRecorder:
     def __post_init__(self) -> None:
         for name in ("steps", "max_bytes", "after"):
             value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 0:
+            if not is_whole_number(value):
                 raise WatchError(f"{name}={value!r} of a FlightRecorder is not valid.", "Use 0 or more.")
         object.__setattr__(self, "watches", () if self.watch is None else every_step(self.watch))
 
@@ -56,7 +56,7 @@ def as_recorder(given: Any) -> FlightRecorder:
     """
     if isinstance(given, FlightRecorder):
         return given
-    if isinstance(given, Integral) and not isinstance(given, bool):
+    if is_whole_number(given):
         return FlightRecorder(int(given))
     raise WatchError(
         f"before={given!r} is not a flight recorder.", "Use FlightRecorder(5), or a number of steps."

@@ -18,10 +18,9 @@ from tensortap.core.text import number_text
 from tensortap.tfproto.function_calls import CALLS
 
 from ..errors import WatchError
-from ..tap_arguments import watches as as_watches
 from ..tracing.candidate import Candidate
 from ..watching.step_schedule import every
-from ..watching.watch import DEFAULT_STEPS, Watch, Watches
+from ..watching.watch import DEFAULT_STEPS, Watch, Watches, as_watches
 from .expected_nonfinite import without_constant_infinities, without_overflow
 from .step_summaries import Examined, GraphLookup, StepSummaries
 

@@ -29,11 +29,11 @@ class every:  # noqa: N801  reads as a word: Watch(steps=every(100))
     stop: int | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.interval, Integral) or self.interval < 1:
+        if not is_whole_number(self.interval, 1):
             raise WatchError(
                 f"every({self.interval!r}) has an invalid interval.", "Use an integer of at least 1."
             )
-        if not isinstance(self.start, Integral) or self.start < 0:
+        if not is_whole_number(self.start):
             raise WatchError(
                 f"every(…, start={self.start!r}) has an invalid start.", "Steps are numbered from 0."
             )
@@ -71,7 +71,7 @@ class log_spaced:  # noqa: N801  as every
     per_decade: int = 10
 
     def __post_init__(self) -> None:
-        if not isinstance(self.per_decade, Integral) or not 1 <= self.per_decade <= 1000:
+        if not is_whole_number(self.per_decade, 1) or self.per_decade > 1000:
             raise WatchError(
                 f"log_spaced({self.per_decade!r}) has no steps.", "Use an integer from 1 to 1000."
             )
@@ -134,9 +134,9 @@ def step_predicate(steps: Any, argument: str = "steps") -> Callable[[int], bool]
     )
 
 
-def is_whole_number(value: Any) -> bool:
-    """Whether a value is an integer from 0 on, and not a bool."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
+def is_whole_number(value: Any, least: int = 0) -> bool:
+    """Whether a value is an integer of at least `least`, and not a bool."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
 def _not_empty(span: range | every | log_spaced) -> bool:

@@ -9,9 +9,8 @@ import functools
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from numbers import Integral
 from typing import Any, get_args
 
 import numpy as np
@@ -23,7 +22,7 @@ from tensortap.core.sampling import Sample
 
 from ..errors import ChoiceFailedError, WatchError
 from ..tracing.candidate import Candidate, Kind, parse_role
-from .step_schedule import Steps, every, log_spaced, plain_steps, step_predicate
+from .step_schedule import Steps, every, is_whole_number, log_spaced, plain_steps, step_predicate
 
 Choice = str | re.Pattern[str] | Callable[[Candidate], bool]
 Test = Callable[[Candidate], bool]
@@ -246,6 +245,18 @@ class Watches(tuple[Watch, ...]):
         return " | ".join(map(repr, self))
 
 
+def as_watches(given: Any) -> tuple[Watch, ...]:
+    """One watch or several.
+
+    Raises:
+        WatchError: it is not one, or holds something else.
+    """
+    found = (given,) if isinstance(given, Watch) else tuple(given) if isinstance(given, Sequence) else ()
+    if not found or not all(isinstance(watch, Watch) for watch in found):
+        raise WatchError(f"watch={given!r} is not a Watch.", "Use Watch(…), or a list of them.")
+    return found
+
+
 def is_static(candidate: Candidate) -> bool:
     """Whether the size of a tensor is known before it runs."""
     return candidate.shape is not None and None not in candidate.shape
@@ -463,9 +474,7 @@ def _sample(given: Any, keep: str) -> Sample | None:
 
 
 def _check_visits(visits: Any) -> None:
-    if visits is not None and (
-        not isinstance(visits, Integral) or isinstance(visits, bool) or int(visits) < 2
-    ):
+    if visits is not None and not is_whole_number(visits, 2):
         raise WatchError(
             f"visits={visits!r} is not a valid number of iterations.",
             "Use an integer of at least 2 (the first and the last), or None for all.",
@@ -475,9 +484,7 @@ def _check_visits(visits: Any) -> None:
 def _check_sizes(low: Any, high: Any) -> bool:
     """Whether there are limits of size at all."""
     for name, value in (("min_size", low), ("max_size", high)):
-        if value is not None and (
-            not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 0
-        ):
+        if value is not None and not is_whole_number(value):
             raise WatchError(
                 f"{name}={value!r} is not a number of elements.", "Use an integer of at least 0."
             )
