@@ -49,11 +49,12 @@ def source_of(roles: Roles, place: Slot) -> Slot:
 
 def captured_tensor(view: RunView, roles: Roles, place: Slot, *, exactly: bool = False) -> TensorRole | None:
     """The captured tensor of a place; else the loss, or any other of its graph that shows the steps."""
-    mine = [tensor for tensor in view.tensors if tensor.graph == roles.graph.id]
-    at = {(tensor.row, tensor.slot): tensor for tensor in reversed(mine)}
-    if place in at or exactly:
-        return at.get(place)
-    return at.get((-1 if roles.loss is None else roles.loss, 0)) or next(iter(mine), None)
+    graph = roles.graph.id
+    found = view.tensor_at(graph, place)
+    if found is not None or exactly:
+        return found
+    loss = None if roles.loss is None else view.tensor_at(graph, (roles.loss, 0))
+    return loss or next((tensor for tensor in view.tensors if tensor.graph == graph), None)
 
 
 def shape_of(roles: Roles, place: Slot) -> Shape | None:

@@ -13,7 +13,7 @@ from tensortap.core.dtypes import Array, is_floating
 from tensortap.core.progress import Advance, ignore_advance
 from tensortap.index.run_index import RunIndex
 
-from ..model_graph.roles import Roles, TensorRole, roles_of
+from ..model_graph.roles import Roles, Slot, TensorRole, roles_of
 from .incremental_state import Add, AnalysisCache, TensorState
 from .snapshot_rows import DecodedRows, SnapshotRows, short
 
@@ -96,6 +96,13 @@ class RunView:
         """The tensors of some kinds. Callers must not change the list."""
         name = " ".join(("of kind", *sorted(kinds)))
         return self.cached(name, lambda: self.where(lambda tensor: tensor.kind in kinds))
+
+    def tensor_at(self, graph: str, place: Slot) -> TensorRole | None:
+        """The captured tensor of a place in a graph."""
+        by_place = self.cached(
+            "tensors by place", lambda: {(t.graph, t.row, t.slot): t for t in self.tensors if t.row >= 0}
+        )
+        return by_place.get((graph, *place))
 
     def cached(self, name: str, find: Callable[[], T]) -> T:
         """The result of `find`, which several rules share; computed by the first caller with that name."""

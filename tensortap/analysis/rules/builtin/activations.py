@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -88,13 +88,6 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
             yield from (each for hit in units for each in _not_from_nan(view, hit))
 
 
-def _by_place(view: RunView) -> Mapping[tuple[str, int, int], TensorRole]:
-    """The captured tensors by graph, row and slot."""
-    return view.cached(
-        "tensors by place", lambda: {(t.graph, t.row, t.slot): t for t in view.tensors if t.row >= 0}
-    )
-
-
 def _not_from_nan(view: RunView, hit: Hit) -> Iterator[Hit]:
     """The hit, unless NaN made the zeros; if nothing before the ReLU was captured, it says that NaN may."""
     nan = takes_nan(view, hit)
@@ -119,13 +112,13 @@ def takes_nan(view: RunView, hit: Hit) -> bool | None:
         inputs = roles.inputs(row)
     if not inputs or roles.graph.op_type[row] not in _RELUS:
         return False
-    captured, waiting, seen, known = _by_place(view), [inputs[0][:2]], set[Slot](), False
+    waiting, seen, known = [inputs[0][:2]], set[Slot](), False
     while waiting and len(seen) < _MAX_NODES:
         place = waiting.pop()
         if place in seen:
             continue
         seen.add(place)
-        source = captured.get((tensor.graph, *place))
+        source = view.tensor_at(tensor.graph, place)
         if source is None:
             hides = roles.graph.op_type[place[0]] in _HIDE_NAN
             waiting += [] if hides else [each[:2] for each in roles.inputs(place[0])]
@@ -210,7 +203,7 @@ def _activations(view: RunView) -> Iterator[tuple[TensorRole, TensorRole]]:
     """Sigmoid and tanh nodes of the forward pass, each with its captured input."""
     for tensor in view.where(lambda t: t.op_type in ("Tanh", "Sigmoid") and not t.backward):
         inputs = view.roles(tensor.graph).inputs(tensor.row)
-        source = _by_place(view).get((tensor.graph, *inputs[0][:2])) if inputs else None
+        source = view.tensor_at(tensor.graph, inputs[0][:2]) if inputs else None
         if source is not None:
             yield tensor, source
 
