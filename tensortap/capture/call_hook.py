@@ -20,7 +20,7 @@ from .tracing.context_stack import TaskStack
 from .tracing.layer_tracker import LayerTracker
 
 
-class _OtherStepError(Exception):
+class _BatchConsumedError(Exception):
     """A call failed because of its taps, and would draw another batch if it ran again without them. The cause
     has the reason."""
 
@@ -92,12 +92,12 @@ class CallHook:
     ) -> Any:
         around = self._steps()
         function = name.decode() if isinstance(name, bytes) else name
-        standing = self._standing(function, inputs, around)
+        permanent = self._permanent(function, inputs, around)
 
         def run_untapped(inputs: Sequence[Any]) -> Any:
-            if standing is None:
+            if permanent is None:
                 return run(name, inputs, num_outputs)
-            return self._run_standing(standing, function, run, inputs, num_outputs, around)
+            return self._run_permanent(permanent, function, run, inputs, num_outputs, around)
 
         steps = tuple(step for step in around if step.active)
         if not steps:
@@ -105,10 +105,10 @@ class CallHook:
         pending, given = self._begin_recordings(function, inputs, steps), inputs
         if pending:
             inputs = pending[-1].inputs
-        call = WatchedCall(function, run, inputs, num_outputs, steps, pending, standing, run_untapped)
+        call = WatchedCall(function, run, inputs, num_outputs, steps, pending, permanent, run_untapped)
         try:
             outputs = self._run_tapped(call)
-        except _OtherStepError as error:
+        except _BatchConsumedError as error:
             for recording in pending:
                 recording.end(None, error.__cause__)
             return run_untapped(given)
@@ -170,24 +170,24 @@ class CallHook:
             self._copies.give_up(call, what, cause)
             receiver.expect_draws(False)
             if before is not None and before.draws:
-                raise _OtherStepError from cause
+                raise _BatchConsumedError from cause
             return call.run_untapped(call.inputs)
 
-    def _standing(
+    def _permanent(
         self, function: str, inputs: Sequence[Any], around: Sequence[StepReceiver]
     ) -> InstrumentedFunction | None:
-        decided = self._copies.standing
+        decided = self._copies.permanent
         if function in decided:
             return decided[function]
         if not around:
             self._copies.ran_untapped(function)
             return None
         with _STEPS.inside(_PAUSE), internals.not_recorded():
-            return self._copies.decide_standing(function, inputs, around)
+            return self._copies.decide_permanent(function, inputs, around)
 
-    def _run_standing(
+    def _run_permanent(
         self,
-        standing: InstrumentedFunction,
+        permanent: InstrumentedFunction,
         function: str,
         run: internals.CallFunction,
         inputs: Sequence[Any],
@@ -195,10 +195,10 @@ class CallHook:
         around: Sequence[StepReceiver],
     ) -> Any:
         try:
-            return standing.call_untapped(run, inputs, num_outputs)
+            return permanent.call_untapped(run, inputs, num_outputs)
         except TapFailedError as failure:
             cause = failure.__cause__ or failure
-            self._copies.drop_standing(function, "could not run with taps", cause, around)
+            self._copies.drop_permanent(function, "could not run with taps", cause, around)
             return run(function.encode(), inputs, num_outputs)
 
 

@@ -44,7 +44,7 @@ class WatchedCall:
     Attributes:
         run, inputs, num_outputs: the arguments of the call hook.
         pending: the recordings of the call that have begun.
-        standing: the copy that runs at every call, if there is one.
+        permanent: the copy that runs at every call, if there is one.
         run_untapped: runs the function without capture.
     """
 
@@ -54,7 +54,7 @@ class WatchedCall:
     num_outputs: int
     steps: Sequence[StepReceiver]
     pending: Sequence[PendingRecording]
-    standing: InstrumentedFunction | None
+    permanent: InstrumentedFunction | None
     run_untapped: Callable[[Sequence[Any]], Any]
 
     @cached_property
@@ -122,10 +122,10 @@ class FunctionCopies:
                 self._state[traced.root] = SnapshotReader(traced)
             return self._state[traced.root]
 
-    # The standing copy
+    # The permanent copy
 
     @property
-    def standing(self) -> Mapping[str, InstrumentedFunction | None]:
+    def permanent(self) -> Mapping[str, InstrumentedFunction | None]:
         """By function, if decided: the copy that runs at every call, watched or not; None: the function
         itself, or any copy.
 
@@ -138,30 +138,30 @@ class FunctionCopies:
         """A function runs, or will run, without taps."""
         self._streams.ran_untapped(function)
 
-    def decide_standing(
+    def decide_permanent(
         self, function: str, inputs: Sequence[Any], around: Sequence[StepReceiver]
     ) -> InstrumentedFunction | None:
-        """The standing copy of a function; None if it is not needed or cannot be made."""
+        """The permanent copy of a function; None if it is not needed or cannot be made."""
         with self._lock:
             decided = self._streams.decided
             if function not in decided:
                 try:
-                    decided[function] = self._make_standing(function, inputs, around)
+                    decided[function] = self._make_permanent(function, inputs, around)
                 except Exception as error:
-                    self.drop_standing(function, "could not be tapped", error, around)
+                    self.drop_permanent(function, "could not be tapped", error, around)
             return decided[function]
 
-    def drop_standing(
+    def drop_permanent(
         self, function: str, what: str, error: BaseException, around: Sequence[StepReceiver]
     ) -> None:
-        """The function itself runs from now on, as its standing copy failed."""
+        """The function itself runs from now on, as its permanent copy failed."""
         with self._lock:
             self._streams.ran_untapped(function)
             self._streams.decided[function] = None
         for step in around:
             step.warnings.function_failed(function, what, error, RUNS_UNTAPPED)
 
-    def _make_standing(
+    def _make_permanent(
         self, function: str, inputs: Sequence[Any], around: Sequence[StepReceiver]
     ) -> InstrumentedFunction | None:
         """The copy for all watches of active taps; None if it is not needed."""
@@ -244,8 +244,8 @@ class FunctionCopies:
         self, call: WatchedCall, traced: TracedRoot, chosen: set[Place]
     ) -> InstrumentedFunction | None:
         steps = call.steps
-        if call.standing is not None:
-            return _standing_for(call, traced, chosen)
+        if call.permanent is not None:
+            return _permanent_for(call, traced, chosen)
         if _exact(steps):
             return None  # its draws cannot be recorded without changing the step
         if self._streams.draws(call.function):
@@ -263,15 +263,15 @@ class FunctionCopies:
             instrumented = self._copy(traced, chosen, True, {}, call.steps)
             shadow: TappedCopy = Shadow(traced, instrumented)
         else:
-            given, standing = DeterministicFunction(traced), call.standing
-            if standing is None and not traced.seeded_random_ops():
+            given, permanent = DeterministicFunction(traced), call.permanent
+            if permanent is None and not traced.seeded_random_ops():
                 raise NoShadowError("it draws random numbers without a seed (exact=True captures it)")
-            if standing is None or not given.read.keys() <= standing.chosen:
+            if permanent is None or not given.read.keys() <= permanent.chosen:
                 for step in call.steps:
                     step.warnings.draws_already(traced.root, traced.seeded_random_ops())
                 return None
             instrumented = self._copy(given.traced, chosen, True, {}, call.steps)
-            shadow = DrawingShadow(traced, given, standing, instrumented)
+            shadow = DrawingShadow(traced, given, permanent, instrumented)
         _warn_of_limits(traced, instrumented, call.steps)
         return shadow
 
@@ -301,18 +301,18 @@ class FunctionCopies:
         return self._copies[key]
 
 
-def _standing_for(call: WatchedCall, traced: TracedRoot, chosen: set[Place]) -> InstrumentedFunction | None:
-    """The standing copy, if it catches anything that is chosen or that a recording needs."""
-    standing = call.standing
-    missing = [traced.candidates[place] for place in chosen - standing.chosen] if standing else []
+def _permanent_for(call: WatchedCall, traced: TracedRoot, chosen: set[Place]) -> InstrumentedFunction | None:
+    """The permanent copy, if it catches anything that is chosen or that a recording needs."""
+    permanent = call.permanent
+    missing = [traced.candidates[place] for place in chosen - permanent.chosen] if permanent else []
     if missing:
         for step in call.steps:
             step.warnings.chosen_too_late(traced.root, missing)
-    if standing is None or (len(missing) == len(chosen) and not call.drawn):
+    if permanent is None or (len(missing) == len(chosen) and not call.drawn):
         return None
     if chosen:
-        _warn_of_limits(traced, standing, call.steps)
-    return standing
+        _warn_of_limits(traced, permanent, call.steps)
+    return permanent
 
 
 def _chosen(traced: TracedRoot, watches: Iterable[Sequence[Watch]]) -> set[Place]:

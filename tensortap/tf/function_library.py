@@ -38,7 +38,7 @@ class TracedFunction:
         """The function by a definition that has all its nodes, under their names, and maybe more.
 
         Args:
-            moved: the definition's words for tensors, by the words that it had for them before.
+            moved: the definition's references to tensors, by those that it had before.
         """
         function = replace(self, definition=definition, changed=True)
         graph, flat_names = self._imported  # TensorFlow need not import the new definition: nodes keep slots
@@ -67,7 +67,7 @@ class TracedFunction:
 
     @cached_property
     def flat_names(self) -> dict[str, str]:
-        """The definition's words for a tensor (`node:argument:index`, or an argument) -> `node:slot`."""
+        """The definition's reference to a tensor (`node:argument:index`, or an argument) -> `node:slot`."""
         return {nested: flat for nested, flat in self._imported[1].items() if not nested.startswith("^")}
 
     @cached_property

@@ -54,8 +54,8 @@ def test_a_value_that_is_just_beyond_is_not_rounded_to_the_limit() -> None:
     ("how", "begin"), [("masked", "compile_loss/Select (Sel"), ("compared", "It is only")]
 )
 def test_names_of_nodes_are_written_as_they_are(how: str, begin: str) -> None:
-    healers = [RecoveryOp("compile_loss/Select:0", "compile_loss/Select", "Select", how)]
-    assert _sentence(healers, nan=True, meant=False).startswith(begin)
+    recoveries = [RecoveryOp("compile_loss/Select:0", "compile_loss/Select", "Select", how)]
+    assert _sentence(recoveries, nan=True, expected=False).startswith(begin)
 
 
 @pytest.mark.parametrize(

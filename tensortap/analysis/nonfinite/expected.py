@@ -36,7 +36,7 @@ def expected_reason(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -
     if recovery_text(flow, origin, reached) or _is_stored(flow, reached):
         return ""
     nan = _any_nan(flow, reached.slots)
-    return _sentence(ends.healers, nan=nan, meant=_is_expected(origin))
+    return _sentence(ends.healers, nan=nan, expected=_is_expected(origin))
 
 
 def recovery_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> str:
@@ -51,13 +51,13 @@ def recovery_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> 
         return ""
     if _any_nan(flow, reached.slots) or _is_stored(flow, reached):
         return ""
-    healer = next((healer for healer in reached.ends.healers if healer.how == "recovered"), None)
-    if healer is None:
+    recovery = next((recovery for recovery in reached.ends.healers if recovery.how == "recovered"), None)
+    if recovery is None:
         return ""
-    if healer.op_type in _DIVISIONS:
-        what = f"dividing by it gives 0 in {healer.node} ({healer.op_type})"
+    if recovery.op_type in _DIVISIONS:
+        what = f"dividing by it gives 0 in {recovery.node} ({recovery.op_type})"
     else:
-        what = f"it becomes finite again in {healer.node} ({healer.op_type})"
+        what = f"it becomes finite again in {recovery.node} ({recovery.op_type})"
     return f"{_UNTOUCHED.removesuffix('.')}, but it looks unintended: {what}."
 
 
@@ -99,14 +99,14 @@ def _is_expected(origin: FlowTensor) -> bool:
     return origin.verdict == "constant" or any(s.why == "constant" and s.bad for s in origin.sources)
 
 
-def _sentence(healers: list[RecoveryOp], *, nan: bool, meant: bool) -> str:
-    begin = "A constant in the program: " if meant else ""
-    kinds = {healer.how: healer for healer in reversed(healers)}
+def _sentence(recoveries: list[RecoveryOp], *, nan: bool, expected: bool) -> str:
+    begin = "A constant in the program: " if expected else ""
+    kinds = {recovery.how: recovery for recovery in reversed(recoveries)}
     what = "NaN" if nan else "infinity"
     if "softmax" in kinds and not nan:
-        healer = kinds["softmax"]
-        text = f"{healer.node} ({healer.op_type}) turns it into a finite number"
-        text += ", as with an attention mask." if meant and healer.op_type == "Softmax" else "."
+        recovery = kinds["softmax"]
+        text = f"{recovery.node} ({recovery.op_type}) turns it into a finite number"
+        text += ", as with an attention mask." if expected and recovery.op_type == "Softmax" else "."
     elif "extremum" in kinds and not nan:
         text = f"it is the neutral element of {kinds['extremum'].node} ({kinds['extremum'].op_type})."
     elif "masked" in kinds:
@@ -114,9 +114,9 @@ def _sentence(healers: list[RecoveryOp], *, nan: bool, meant: bool) -> str:
     elif "compared" in kinds:
         text = f"it is only used in the comparison {kinds['compared'].node} ({kinds['compared'].op_type})."
     else:
-        text = f"the {what} ends in {healers[0].node} ({healers[0].op_type}), whose output is finite."
+        text = f"the {what} ends in {recoveries[0].node} ({recoveries[0].op_type}), whose output is finite."
     text = begin + text
-    if not text.startswith(tuple(healer.node for healer in healers)):  # the name of a node is not capitalized
+    if not text.startswith(tuple(each.node for each in recoveries)):  # the name of a node is not capitalized
         text = text[0].upper() + text[1:]
     return f"{text} {_UNTOUCHED}"
 

@@ -185,7 +185,7 @@ def step_report(step: StepFlow, advance: Advance = ignore_advance) -> NanReport:
         chain=path,
         nonfinite=nonfinite,
         propagated=nonfinite - found,
-        recovered=len({healer.tensor for origin in described for healer in origin.ends.healers}),
+        recovered=len({recovery.tensor for origin in described for recovery in origin.ends.healers}),
         previous=previous,
         notes=_notes(first, detailed, step.step, previous, latest),
     )
@@ -203,15 +203,15 @@ def _described(step: StepFlow, advance: Advance) -> tuple[list[Origin], int]:
     return found, len(reached)
 
 
-def _with_gradient_note(flow: NonfiniteFlow, harmless: Origin, origins: list[Origin]) -> Origin:
+def _with_gradient_note(flow: NonfiniteFlow, expected: Origin, origins: list[Origin]) -> Origin:
     """An origin without effect on the loss, with a note if the gradient of its op matters."""
     loss = flow.tensors.roles.loss
     for origin in origins:
-        if origin.forward is not None and origin.forward.node == harmless.node:
+        if origin.forward is not None and origin.forward.node == expected.node:
             finite = loss is not None and flow.is_finite(loss)
-            text = nonfinite_gradient_text(harmless.demoted, origin.tensor, loss_finite=finite)
-            return replace(harmless, demoted=text)
-    return harmless
+            text = nonfinite_gradient_text(expected.demoted, origin.tensor, loss_finite=finite)
+            return replace(expected, demoted=text)
+    return expected
 
 
 def _worst(reports: list[NanReport]) -> NanReport:

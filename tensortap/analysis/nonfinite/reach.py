@@ -62,7 +62,7 @@ class Reachability:
         self._slots = list(flow.bad)
         marks = _marks_of_slots(flow, origins)
         self._marks = _as_columns([marks.get(slot, 0) for slot in self._slots], len(origins))
-        self._healers: list[tuple[int, RecoveryOp]] = []
+        self._recoveries: list[tuple[int, RecoveryOp]] = []
         self._open = 0
         returned = returned_names(flow)
         self._follow_uncaptured(marks, returned)
@@ -86,7 +86,7 @@ class Reachability:
             gradients=self._names(here & self._gradient),
             weights=self._names(here & self._weight),
             returned=self._names(here & self._returned),
-            healers=[healer for marks, healer in self._healers if marks >> origin & 1],
+            healers=[recovery for marks, recovery in self._recoveries if marks >> origin & 1],
         )
         slots = [self._slots[at] for at in np.flatnonzero(here).tolist()]
         return Reached(slots, ends, bool(self._open >> origin & 1))
@@ -106,8 +106,8 @@ class Reachability:
             ):
                 op_type = tensors.graph.op_type[row]
                 name = tensors.graph.names[row]
-                healer = RecoveryOp(tensors.name(captured[0]), name, op_type, recovery_kind(op_type))
-                self._healers.append((reached, healer))
+                recovery = RecoveryOp(tensors.name(captured[0]), name, op_type, recovery_kind(op_type))
+                self._recoveries.append((reached, recovery))
 
 
 def _marks_of_slots(flow: NonfiniteFlow, origins: Sequence[FlowTensor]) -> dict[Slot, int]:

@@ -366,7 +366,7 @@ class StepFlow:
             gradients=_distinct(end.gradients for end in ends),
             weights=_distinct(end.weights for end in ends),
             returned=_distinct(end.returned for end in ends),
-            healers=list(dict.fromkeys(healer for end in ends for healer in end.healers)),
+            healers=list(dict.fromkeys(recovery for end in ends for recovery in end.healers)),
         )
         total = sum(len(part.slots) for part in parts)
         return Reached(own[origin].slots, impact, any(part.open for part in parts), total)

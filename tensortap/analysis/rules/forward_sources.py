@@ -13,7 +13,7 @@ Shape = tuple[int | None, ...]
 
 CROSS_ENTROPIES = ops("SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits")
 SIGMOID_LOSS = "logistic_loss"  # the scope of tf.nn.sigmoid_cross_entropy_with_logits
-_HANDING_ON = ops("_Arg Identity Cast Reshape ExpandDims Squeeze EnsureShape StopGradient PreventGradient")
+_FORWARDING = ops("_Arg Identity Cast Reshape ExpandDims Squeeze EnsureShape StopGradient PreventGradient")
 _DEEP = 2000  # nodes that are followed from one input
 
 
@@ -41,7 +41,7 @@ def source_of(roles: Roles, place: Slot) -> Slot:
     """Where a tensor was computed, past ops that only forward."""
     for _ in range(_DEEP):
         taken = [(source, slot) for source, slot, position in roles.inputs(place[0]) if position <= 0]
-        if roles.graph.op_type[place[0]] not in _HANDING_ON or len(taken) != 1:
+        if roles.graph.op_type[place[0]] not in _FORWARDING or len(taken) != 1:
             break
         place = taken[0]
     return place

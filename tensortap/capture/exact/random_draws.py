@@ -81,7 +81,7 @@ class DrawsAsArguments:
     Attributes:
         definitions: the FunctionDefs, the root's among them.
         draws: the draws in the root's additional arguments, in order.
-        moved: by function, the definition's words for outputs of drawing nodes, by those of the original.
+        moved: by function, the definition's references to outputs of drawing nodes, by the original's.
         read: (function, node, slot) of what must be known of a call to make them, and the node that draws.
 
     Raises:

@@ -182,7 +182,7 @@ def add_summary(definition: internals.FunctionDef, reference: str, dtype: Any, n
     """Adds a node that summarizes a tensor.
 
     Args:
-        reference: the tensor in the definition's words.
+        reference: to the tensor, in the definition.
         name, device: of the node.
 
     Returns:

@@ -42,7 +42,7 @@ class WatchFile:
     def __init__(self, run_dir: Path, own: Sequence[Watch]) -> None:
         self._path = run_dir / FILE
         self._own = tuple(own)
-        self._next_look = 0.0
+        self._next_poll = 0.0
         # Its time says little: a file that was made before may be moved here later.
         self._old = self._file_stamp()
         self._seen: _Stamp | None = None
@@ -51,9 +51,9 @@ class WatchFile:
     def poll(self, step: int) -> Change | None:
         """Returns the change since the last call, if any; `step` is the one about to run."""
         now = time.monotonic()
-        if now < self._next_look:
+        if now < self._next_poll:
             return None
-        self._next_look = now + POLL_SECONDS
+        self._next_poll = now + POLL_SECONDS
         stamp = self._stamp()
         if stamp == self._seen:
             return None

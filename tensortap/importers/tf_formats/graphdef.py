@@ -160,7 +160,7 @@ def _graph(functions: Mapping[str, LibraryFunction], graph_def: bytes | None, li
 
 
 class _FlatNames:
-    """A function's words for tensors (`node:argument:index`, `argument`, `node:1`) as `node:slot`."""
+    """A function's references to tensors (`node:argument:index`, `argument`, `node:1`) as `node:slot`."""
 
     def __init__(self, function: LibraryFunction, names: Names, limits: GraphLimits) -> None:
         self._function, self._names, self._limits = function, names, limits

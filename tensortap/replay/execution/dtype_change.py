@@ -92,7 +92,7 @@ class _Rewriting:
     """Changes one FunctionDef.
 
     Args:
-        flat: its words for a tensor -> `node:slot`.
+        flat: its reference to a tensor -> `node:slot`.
         target: number of the dtype.
         chosen: nodes that run in it; None: all, including the function's arguments and results.
     """

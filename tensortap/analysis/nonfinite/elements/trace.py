@@ -231,20 +231,20 @@ class _Step:
 
     def back(
         self, stored: StoredElements, visit: int | None, index: tuple[int, ...], value: float
-    ) -> _Culprit | None:
-        """The element of an input that is to blame for an element of the output, if that is known."""
+    ) -> _InputElement | None:
+        """The element of an input that an element of the output comes from, if that is known."""
         tensors = self._flow.tensors
         if not self._inputs or self._slot not in tensors.captured:
             return None
         if len(self._inputs) == 1 and self.op_type in ("Identity", "StopGradient"):
             only = self._resolved(visit).get(0)
-            return None if only is None else _Culprit(*only, index)
+            return None if only is None else _InputElement(*only, index)
         if self.op_type in LISTS:
             behind = list_item_source(self._flow, stored, (self._slot, visit, index))
             held = None if behind is None else stored.read(*behind)
             same = held is not None and np.array_equal(held.astype(np.float64), value, equal_nan=True)
-            return _Culprit(*behind) if behind is not None and same else None
-        return _blame(
+            return _InputElement(*behind) if behind is not None and same else None
+        return _choose_element(
             self.op_type, self._without_weights(self.candidates(stored, visit, index)), index, value
         )
 
@@ -344,7 +344,7 @@ _Candidate = tuple[int, _At, tuple[Part, ...], Array]
 
 
 @dataclass(frozen=True, slots=True)
-class _Culprit:
+class _InputElement:
     """An element of an input; `even`: along its first dimension any other would do as well."""
 
     slot: Slot
@@ -353,9 +353,9 @@ class _Culprit:
     even: bool = False
 
 
-def _blame(
+def _choose_element(
     op_type: str, candidates: list[_Candidate], index: tuple[int, ...], value: float
-) -> _Culprit | None:
+) -> _InputElement | None:
     """Chooses among the input elements of an output element: a non-finite one; else a 0 that is a divisor or
     made a product 0; else the largest magnitude."""
     if not candidates:
@@ -372,7 +372,7 @@ def _blame(
     several = parts[:1] == (slice(None),) and values.shape[0] > 1
     cancels = value == 0 and op_type in _SUMS
     even = several and bool(np.isfinite(values).all()) and (cancels or bool(np.ptp(values) == 0))
-    return _Culprit(slot, visit, tuple(_absolute(part, within) for part in parts), even)
+    return _InputElement(slot, visit, tuple(_absolute(part, within) for part in parts), even)
 
 
 def _own_place(candidate: _Candidate, index: tuple[int, ...]) -> _Candidate:

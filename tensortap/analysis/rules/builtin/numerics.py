@@ -19,7 +19,7 @@ from ...run_view.snapshot_rows import SnapshotRows, distinct
 from ..finding import Evidence, Hit
 from ..rule import MOSTLY, Limits, incremental_hits, rule
 
-_MOST_BIRTHS = 5
+_MOST_ORIGINS = 5
 _CONSTANT = "constant"  # the verdict on the program's own constants
 # A dynamic loss scale looks for the largest that fits: a step whose scaled gradients overflow is skipped, and
 # the scale halved. A search from too high a scale is over after some steps.
@@ -43,7 +43,7 @@ _OTHERWISE = {
 )
 def exploding_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
     reported = set[str]()
-    origins = nan_report(view.run, advance=view.advance).origins[:_MOST_BIRTHS]
+    origins = nan_report(view.run, advance=view.advance).origins[:_MOST_ORIGINS]
     for origin in origins:
         if origin.output.bad < limits["elements"]:
             continue
