@@ -22,6 +22,7 @@ from .exact.shadow import NoShadowError, Shadow
 from .exact.side_effects import MUTED
 from .exact.variable_snapshot import SnapshotReader, changed_bytes
 from .instrument.device_summary import can_summarize
+from .instrument.function_rewrite import RewriteOptions
 from .instrument.random_streams import RandomStreams
 from .instrument.receivers import PendingRecording, StepReceiver, most_visits
 from .instrument.tapped_function import InstrumentedFunction, check_memory
@@ -190,9 +191,8 @@ class FunctionCopies:
         chosen |= drawn.keys()
         summarized = _summarized(traced, chosen, around, [step.possible_watches for step in around])
         check_memory(_moved(traced, chosen - summarized), 0)
-        return InstrumentedFunction(
-            traced, chosen, (), drawn, summarized=summarized, switched=True, strided=not drawn
-        )
+        options = RewriteOptions(held=drawn, summarized=summarized, switched=True, strided=not drawn)
+        return InstrumentedFunction(traced, chosen, options)
 
     # The copy for watched steps
 
@@ -289,15 +289,8 @@ class FunctionCopies:
         key = traced.root, chosen, summarized, exact, bool(drawn), strided
         if key not in self._copies:
             check_memory(_moved(traced, chosen - summarized), 0 if exact else changed_bytes(traced))
-            self._copies[key] = InstrumentedFunction(
-                traced,
-                chosen,
-                MUTED if exact else (),
-                drawn,
-                summarized=summarized,
-                shadow=exact,
-                strided=strided,
-            )
+            options = RewriteOptions(MUTED if exact else (), drawn, summarized, shadow=exact, strided=strided)
+            self._copies[key] = InstrumentedFunction(traced, chosen, options)
         return self._copies[key]
 
 

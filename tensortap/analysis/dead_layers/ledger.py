@@ -21,6 +21,7 @@ from ..run_view.trained_variables import (
     WHY_OMITTED,
     is_ambiguous,
     is_omitted_from_gradients,
+    steps_of_nonfinite_gradients,
     trained_gradients,
 )
 from .zero_origin import ZeroOrigin, find_zero_origin
@@ -206,7 +207,7 @@ def count_lost_updates(view: RunView, tensor: TensorRole, weight: TensorRole | N
     grads, weights = _stored_rows_by_step(gradient_rows), _stored_rows_by_step(view.rows([weight]))
     pairs = [step for step in grads if step in weights and step + 1 in weights]
     if pairs:
-        skipped = _nonfinite_steps(view, tensor.graph)
+        skipped = steps_of_nonfinite_gradients(view, tensor.graph)
         pairs = [step for step in pairs if step not in skipped]
     same, moved = dict[int, int](), 0
     for step in _chosen(pairs, int(gradient_rows["size"].max(initial=1))):
@@ -219,16 +220,6 @@ def count_lost_updates(view: RunView, tensor: TensorRole, weight: TensorRole | N
             moved += int(np.count_nonzero(pushed))
     at = tuple(step for step, count in same.items() if count)
     return LostUpdates(sum(same.values()) / moved if moved else None, len(same), len(pairs), at)
-
-
-def _nonfinite_steps(view: RunView, graph: str) -> set[int]:
-    """Steps with NaN or infinities in a gradient: loss scaling then updates no variable."""
-
-    def find() -> set[int]:
-        rows = view.rows([tensor for tensor in trained_gradients(view) if tensor.graph == graph])
-        return set(rows.step[rows["nan"] + rows["pos_inf"] + rows["neg_inf"] > 0].tolist())
-
-    return view.cached(f"steps with non-finite gradients of {graph}", find)
 
 
 def _chosen(pairs: list[int], size: int) -> list[int]:

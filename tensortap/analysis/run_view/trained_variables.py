@@ -51,6 +51,16 @@ def _gradients_before(roles: Roles, row: int, rows: set[int]) -> set[int]:
     return found
 
 
+def steps_of_nonfinite_gradients(view: RunView, graph: str) -> set[int]:
+    """Steps with NaN or infinities in a gradient of a graph: loss scaling then updates no variable."""
+
+    def find() -> set[int]:
+        rows = view.rows([tensor for tensor in trained_gradients(view) if tensor.graph == graph])
+        return set(rows.step[rows.finite < rows["size"]].tolist())
+
+    return view.cached(f"steps with non-finite gradients of {graph}", find)
+
+
 def is_omitted_from_gradients(view: RunView, weight: TensorRole) -> bool:
     """Whether a tape records ops on a trainable variable and the loss depends on it through differentiable
     ops, but no graph of the run requests its gradient. False for frozen layers, and for a teacher or target

@@ -90,21 +90,11 @@ class Rewritten:
         return [*self.queues, *self.counters, *self.strides, *([self.switch] if self.switch else [])]
 
 
-def rewrite(
-    traced: TracedRoot,
-    chosen: Collection[Place],
-    muted: Collection[str] = (),
-    held: Mapping[Place, str] | None = None,
-    *,
-    summarized: Collection[Place] = (),
-    switched: bool = False,
-    shadow: bool = False,
-    strided: bool = False,
-) -> Rewritten:
-    """Creates and registers copies that output the selected tensors. Registered functions that have none, nor
-    muted ops, and call none that has, are not copied.
+@dataclass(frozen=True)
+class RewriteOptions:
+    """How copies differ from their originals besides their taps.
 
-    Args:
+    Attributes:
         muted: op types that do nothing in the copies; they have no outputs.
         held: for tensors that must survive a failed call, the node whose consumers wait until they are
             delivered.
@@ -113,17 +103,19 @@ def rewrite(
         shadow: the copy does not make the step, so that its last bits do not matter.
         strided: a call may capture some iterations of loops only (`Rewritten.strides`).
     """
-    rewriter = _Rewriter(
-        traced,
-        frozenset(chosen),
-        frozenset(muted),
-        held or {},
-        frozenset(summarized),
-        switched,
-        shadow,
-        strided,
-    )
-    return rewriter.run()
+
+    muted: Collection[str] = ()
+    held: Mapping[Place, str] = field(default_factory=dict)
+    summarized: Collection[Place] = ()
+    switched: bool = False
+    shadow: bool = False
+    strided: bool = False
+
+
+def rewrite(traced: TracedRoot, chosen: frozenset[Place], options: RewriteOptions) -> Rewritten:
+    """Creates and registers copies that output the selected tensors. Registered functions that have none, nor
+    muted ops, and call none that has, are not copied."""
+    return _Rewriter(traced, chosen, options).run()
 
 
 @dataclass(frozen=True)
@@ -166,20 +158,8 @@ class _Site:
 
 
 class _Rewriter:
-    def __init__(
-        self,
-        traced: TracedRoot,
-        chosen: frozenset[Place],
-        muted: frozenset[str],
-        held: Mapping[Place, str],
-        summarized: frozenset[Place],
-        switched: bool,
-        shadow: bool,
-        strided: bool,
-    ) -> None:
-        self._muted, self._held, self._is_shadow, self._strided = muted, held, shadow, strided
-        self._is_switched = switched
-        self._summarized = summarized - held.keys()
+    def __init__(self, traced: TracedRoot, chosen: frozenset[Place], options: RewriteOptions) -> None:
+        self._options = options
         self._functions = traced.functions
         self._root = traced.root
         self._chosen = chosen
@@ -187,7 +167,7 @@ class _Rewriter:
         for place in chosen:
             self._by_function.setdefault(place[0], []).append(place)
         self._tag = f"{MARK}{next(_copies)}"
-        self._result = Rewritten(switch=TapSwitch(f"{self._tag}_switch") if switched else None)
+        self._result = Rewritten(switch=TapSwitch(f"{self._tag}_switch") if options.switched else None)
         self._definitions: list[internals.FunctionDef] = []
         self._branches: list[internals.FunctionDef] = []
         self._shared: dict[tuple[object, ...], tuple[str, list[Tapped]]] = {}
@@ -202,7 +182,7 @@ class _Rewriter:
             for callee in callees(node)
         )
         # A failed call cannot be undone where nodes have drawn from their streams.
-        self._livenesses = Livenesses(self._functions, runs_unused=not switched)
+        self._livenesses = Livenesses(self._functions, runs_unused=not options.switched)
         self._summing = SummingCalls(self._functions)
         self._leads_to_chosen = cache(self._find_chosen)
 
@@ -225,7 +205,7 @@ class _Rewriter:
         nodes = self._functions[name].definition.node_def
         if name in self._by_function or self._functions[name].changed:
             return True
-        if any(node.op in self._muted for node in nodes):
+        if any(node.op in self._options.muted for node in nodes):
             return True
         called = (callee.function for node in nodes for callee in callees(node))
         return any(self._reaches(function) for function in called)
@@ -244,7 +224,7 @@ class _Rewriter:
         definition = internals.copied(function.definition, name)
         # Grappler's implementation selector would swap the copy for the original.
         definition.attr.pop("api_implements", None)
-        mute(definition, self._muted)
+        mute(definition, self._options.muted)
         if site.role == "body":
             leave_unchanged(definition, needed.unused)
         self._definitions.append(definition)
@@ -288,9 +268,9 @@ class _Rewriter:
         delivered: their consumers wait for that, so that nothing holds them any more."""
         found = []
         for item, reference in tapped:
-            if self._is_shadow or not duplicates.disturbs_sum(reference):
+            if self._options.shadow or not duplicates.disturbs_sum(reference):
                 found.append((item, duplicates.readable(reference)))
-            elif item.place in self._held:
+            elif item.place in self._options.held:
                 found.append((item, add_copy(definition, reference, item.dtype)))
             else:
                 self._result.disturbing.append(item.place)
@@ -318,7 +298,8 @@ class _Rewriter:
         devices = {node.name: node.device for node in definition.node_def}
         found = []
         for number, (item, reference) in enumerate(tapped):
-            if item.place in self._summarized and item.place[0] == function.name and not item.summarizes:
+            summarized = item.place in self._options.summarized and item.place not in self._options.held
+            if summarized and item.place[0] == function.name and not item.summarizes:
                 device = devices.get(reference.split(":")[0], "")
                 name = f"{MARK}/summary_{number}"
                 reference = add_summary(definition, reference, item.dtype, name, device)
@@ -368,7 +349,7 @@ class _Rewriter:
         self, definition: internals.FunctionDef, node: internals.NodeDef, needed: Liveness, site: _Site
     ) -> LoopStride | None:
         """The stride of a loop; None for other nodes, and where each iteration must be captured."""
-        if not self._strided or node.op not in LOOPS or site.looped or site.compiled:
+        if not self._options.strided or node.op not in LOOPS or site.looped or site.compiled:
             return None
         once = node.name in needed.live and all(self._calls[function] == 1 for _, function in site.route)
         if not once or not can_number(node, self._functions, self._calls):
@@ -399,8 +380,9 @@ class _Rewriter:
         leave_unchanged(plain["body"], unused)
         copies = {each.signature.name for each in tapped.values()}
         self._shared = {key: made for key, made in self._shared.items() if made[0] not in copies}
-        self._definitions += divide(stride, definition, node, loop, tapped, plain, switched=self._is_switched)
-        if self._is_switched:
+        switched = self._options.switched
+        self._definitions += divide(stride, definition, node, loop, tapped, plain, switched=switched)
+        if switched:
             self._definitions += plain.values()
             self._captured.setdefault(definition.signature.name, {}).update(captured_outputs(node))
 
@@ -443,7 +425,7 @@ class _Rewriter:
         rank = self._ranks.setdefault(function.name, 0)
         self._ranks[function.name] += 1
         held = self._grouped_held(function, tapped)
-        plain = [pair for pair in tapped if pair[0].place not in self._held]
+        plain = [pair for pair in tapped if pair[0].place not in self._options.held]
         by_stage: dict[int, list[tuple[Tapped, str]]] = {}
         for pair in plain:
             node = nodes_of[pair[1]].removesuffix(DUPLICATE)
@@ -478,9 +460,9 @@ class _Rewriter:
         a callee."""
         groups: dict[str, list[tuple[Tapped, str]]] = {}
         for item, reference in tapped:
-            if item.place in self._held:
+            if item.place in self._options.held:
                 own = item.place[0] == function.name
-                holder = self._held[item.place] if own else reference.split(":")[0]
+                holder = self._options.held[item.place] if own else reference.split(":")[0]
                 groups.setdefault(holder, []).append((item, reference))
         return groups
 

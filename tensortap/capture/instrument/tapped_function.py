@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, NamedTuple, Protocol
 
@@ -19,7 +19,7 @@ from ..tracing.traced_function import Place, TracedRoot
 from ..watching.watch import is_static, static_size
 from .added_nodes import HOST, MARK
 from .device_summary import DeviceSummary
-from .function_rewrite import Rewritten, rewrite
+from .function_rewrite import RewriteOptions, Rewritten, rewrite
 from .grappler_duplicates import DUPLICATE
 from .tap_queues import Route, TapQueue, received, summarized_at
 
@@ -75,8 +75,6 @@ class InstrumentedFunction:
 
     Args:
         chosen: the selected tensors; also an attribute.
-        muted: op types that do nothing in the copies.
-        held, summarized, switched, shadow, strided: see `rewrite`.
 
     Not for two threads at once: the queues are shared by all calls of the copy, so calls are serialized.
     """
@@ -85,25 +83,10 @@ class InstrumentedFunction:
         self,
         traced: TracedRoot,
         chosen: Collection[Place],
-        muted: Collection[str] = (),
-        held: Mapping[Place, str] | None = None,
-        *,
-        summarized: Collection[Place] = (),
-        switched: bool = False,
-        shadow: bool = False,
-        strided: bool = False,
+        options: RewriteOptions = RewriteOptions(),  # noqa: B008  frozen
     ) -> None:
         self.chosen = frozenset(chosen)
-        self._rewritten = rewrite(
-            traced,
-            chosen,
-            muted,
-            held,
-            summarized=summarized,
-            switched=switched,
-            shadow=shadow,
-            strided=strided,
-        )
+        self._rewritten = rewrite(traced, self.chosen, options)
         self._name = self._rewritten.name.encode()
         self._output_places = [tapped.place for tapped in self._rewritten.outputs]
         self._output_routes = [tapped.route for tapped in self._rewritten.outputs]

@@ -18,6 +18,7 @@ from ...run_view.trained_variables import (
     is_ambiguous,
     is_omitted_from_gradients,
     is_trained_by_another_graph,
+    steps_of_nonfinite_gradients,
     trained_gradients,
 )
 from ..finding import Evidence, Hit, Severity
@@ -183,17 +184,9 @@ def _is_zero(view: RunView, gradient: TensorRole, same: Stretch) -> bool:
 def _is_skipped(view: RunView, graph: str, same: Stretch) -> bool:
     """Whether a gradient of a graph is not finite at each step of a stretch, because the program skips such
     steps."""
-    gradients = [tensor for tensor in view.of_kind("gradient") if tensor.graph == graph]
-    steps = view.cached(f"steps of {graph} with NaN or infinite gradients", lambda: _broken(view, gradients))
-    rows = view.rows(gradients[:1])
+    rows = view.rows([tensor for tensor in trained_gradients(view) if tensor.graph == graph][:1])
     within = {step for step in rows.steps.tolist() if same.first <= step < same.last}
-    return bool(within) and within <= steps
-
-
-def _broken(view: RunView, gradients: list[TensorRole]) -> set[int]:
-    return {
-        step for _, rows in view.each(gradients) for step in rows.step[rows.finite < rows["size"]].tolist()
-    }
+    return bool(within) and within <= steps_of_nonfinite_gradients(view, graph)
 
 
 def _unchanged(tensor: TensorRole, same: Stretch, steps: int, by_values: bool, why: str) -> str:
