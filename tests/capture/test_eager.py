@@ -116,6 +116,7 @@ class Scaled(tf.Module):
 
 def eager_loop(tap: Tap, steps: int = 3) -> tuple[Any, list[float]]:
     """Trains a module and a Keras layer with a Keras optimizer; returns both, and the losses."""
+    keras.utils.clear_session()  # the optimizer's name is numbered
     keras.utils.set_random_seed(0)
     module, dense, optimizer = Scaled(), keras.layers.Dense(2, name="out"), keras.optimizers.Adam(0.01)
     losses = []
