@@ -293,6 +293,13 @@ def test_an_own_rule_that_cannot_work_is_refused_when_it_is_read(table: dict[str
         parse_settings({"Mine": table})
 
 
+def test_an_own_rule_may_be_of_updates(tmp_path: Path) -> None:
+    nodes = (X, WEIGHT, node("change", "Mul", "x", kind="update", of="dense/kernel"))
+    run = synthetic_run(tmp_path, nodes, [("w", np.float32([9.0]), 0), ("change", np.float32([9.0]), 0)])
+    mine = {"where": "abs_max > 3", "kind": "update"}
+    assert [f.tensor for f in findings_of("Mine", run, parse_settings({"Mine": mine}))] == ["change:0"]
+
+
 def test_an_own_rule_can_be_switched_off_and_its_severity_counts(tmp_path: Path) -> None:
     run = synthetic_run(tmp_path, (X, WEIGHT), [("w", np.float32([9.0]), 0)])
     mine = {"where": "abs_max > 3", "severity": "high"}
