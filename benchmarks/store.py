@@ -128,7 +128,7 @@ def folder_size(folder: Path) -> int:
 
 
 def repeat_parts(run_dir: Path, times: int) -> None:
-    """Makes a compacted run of one worker so many times as long: the same rows, with later steps."""
+    """Makes a compacted run of one worker `times` as long: the same rows, with later steps."""
     from tensortap.compact.manifest import (
         TABLES,
         CompactedPart,
