@@ -206,7 +206,7 @@ def _write(
     steps: dict[int, int] = {}
     ranges: list[_Range] = []
     for worker, each in found.items():
-        position = TailPosition(**{**each["position"], "damage": tuple(each["position"]["damage"])})
+        position = TailPosition.of(each["position"])
         rows = sum(held[0] for held in each["steps"].values())
         before = known.workers[worker].snapshots if worker in known.workers else 0
         if each["closed"] and not position.damage:

@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -27,6 +26,7 @@ from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.entry import Entry
 from tensortap.storage.files import (
     FileReader,
+    crc32c,
     crc32c_of_file,
     parse_json,
     publish,
@@ -239,7 +239,7 @@ def join_tables(run_dir: Path, manifest: Manifest, name: str) -> CompactFile:
         DamagedError: one is damaged. OSError.
     """
     data = b"".join(verify(run_dir, file).read_bytes() for file in manifest.opening_files())
-    file = CompactFile(f"tables-{name}{_JOINED}", len(data), google_crc32c.value(data))
+    file = CompactFile(f"tables-{name}{_JOINED}", len(data), crc32c(data))
     publish(file.path(run_dir), data)
     return file
 
@@ -299,7 +299,7 @@ def verify(run_dir: Path, file: CompactFile, *, again: bool = False) -> Path:
 
 def is_verified(data: bytes, file: CompactFile) -> bool:
     """Whether these are the bytes of a file."""
-    return len(data) == file.size and google_crc32c.value(data) == file.crc32c
+    return len(data) == file.size and crc32c(data) == file.crc32c
 
 
 def read_verified(run_dir: Path, file: CompactFile) -> bytes:
@@ -367,8 +367,7 @@ def _parse(record: Mapping[str, Any]) -> Manifest:
     for name, mark in record["workers"].items():
         if not is_worker_name(name):
             raise ValueError(f"a worker {name[:80]!r}")
-        position = mark["position"]
-        where = TailPosition(**{**position, "damage": tuple(map(str, position["damage"]))})
+        where = TailPosition.of(mark["position"])
         closed, about = mark.get("closed", False) is True, dict(mark.get("about", {}))
         workers[name] = WorkerMark(_count(mark["snapshots"]), where, list(mark["files"]), closed, about)
     parts = [_parse_part(part) for part in record["parts"]]

@@ -14,14 +14,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tensortap.core.dtypes import Array, Ints
 from tensortap.core.errors import DamagedError
-from tensortap.storage.files import FileReader
+from tensortap.storage.files import FileReader, crc32c
 from tensortap.storage.uri import shown_path
 
 from .manifest import CompactFile
@@ -62,12 +61,12 @@ def write_groups(path: Path, table: pa.Table, rows: int, order: Array | None = N
             sums = []
             for start, stop in pairwise(bounds):
                 file.seek(start)
-                sums.append(google_crc32c.value(file.read(stop - start)))
+                sums.append(crc32c(file.read(stop - start)))
             file.seek(bounds[-1])
             writer.add_key_value_metadata({_GROUPS: json.dumps({"bounds": bounds, "crc32c": sums})})
         size = file.tell() - bounds[-1]
         file.seek(bounds[-1])
-        return size, google_crc32c.value(file.read(size))
+        return size, crc32c(file.read(size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +179,14 @@ def read_group(run_dir: Path, file: CompactFile, layout: Layout, group: int, col
     return table
 
 
-def _read(run_dir: Path, file: CompactFile, start: int, size: int, crc32c: int) -> bytes:
+def _read(run_dir: Path, file: CompactFile, start: int, size: int, checksum: int) -> bytes:
     path = file.path(run_dir)
     try:
         with FileReader(path) as source:
             data = source.read_exactly(start, size) if source.size == file.size else b""
     except (FileNotFoundError, DamagedError):
         data = b""
-    if len(data) != size or google_crc32c.value(data) != crc32c:
+    if len(data) != size or crc32c(data) != checksum:
         hint = f"Rebuild it with: tensortap compact {shown_path(run_dir)} --rebuild"
         raise DamagedError(f"{shown_path(path)} is damaged or missing.", hint)
     return data

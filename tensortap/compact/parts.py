@@ -19,7 +19,7 @@ from tensortap.dump.format.frames import Frame, read_frame, read_schema_message
 from tensortap.dump.format.layout import stats_path
 from tensortap.dump.format.record_batches import KNOWN_STATISTICS, decode_statistics, statistics_layout
 from tensortap.dump.format.run_files import WORKER_FILE
-from tensortap.dump.format.schema import SCHEMA
+from tensortap.dump.format.schema import HISTOGRAM_COLUMNS, SCHEMA
 from tensortap.dump.read.file_marks import FileFingerprints
 from tensortap.dump.read.stats_reader import StatsTail, TailPosition
 from tensortap.storage.files import FileReader, crc32c_of_file, published, read_json
@@ -41,12 +41,11 @@ from .rollups import (
 
 Record = dict[str, Any]
 
-HISTOGRAM = ("bucket_id", "bucket_count")
 _LEFT_IN_STREAMS = ("value", "value_blocks")
 STREAM_COLUMNS = [name for name in SCHEMA.names if name not in _LEFT_IN_STREAMS]
 ROW_COLUMNS = [
     *SNAPSHOT,
-    *(name for name in STREAM_COLUMNS if name not in (*SNAPSHOT, *HISTOGRAM)),
+    *(name for name in STREAM_COLUMNS if name not in (*SNAPSHOT, *HISTOGRAM_COLUMNS)),
 ]
 _POLL = 16 << 20  # decoded bytes at a time
 _READ_AHEAD = 4 << 20
@@ -77,7 +76,7 @@ def scan_workers(argument: Record) -> Record:
 def _scan(run_dir: Path, worker: str, position: Record | None) -> Record:
     tail = StatsTail(run_dir, worker)
     if position is not None:
-        tail.resume(TailPosition(**{**position, "damage": tuple(position["damage"])}))
+        tail.resume(TailPosition.of(position))
     steps: dict[int, list[int]] = {}
     ranges: list[list[int]] = []
     while commits := tail.poll(("step",), _POLL):
@@ -159,7 +158,7 @@ def write_part(argument: Record) -> Record:
     table = pa.table(columns)
     del columns
     order = order_of(table, (*SNAPSHOT, "seq"))
-    write("histograms", table.select([*SNAPSHOT, *HISTOGRAM]), order)
+    write("histograms", table.select([*SNAPSHOT, *HISTOGRAM_COLUMNS]), order)
     table = table.select(ROW_COLUMNS)  # from here on without histograms
     table = table.take(order)
     write("rows", table)
@@ -236,13 +235,13 @@ def write_table(run_dir: Path, stem: str, table: pa.Table, order: Array | None =
 
 
 def _group_rows(table: pa.Table) -> int:
-    return _HISTOGRAM_GROUP if HISTOGRAM[0] in table.column_names else _ROW_GROUP
+    return _HISTOGRAM_GROUP if HISTOGRAM_COLUMNS[0] in table.column_names else _ROW_GROUP
 
 
 def _from_part(run_dir: Path, source: Record) -> pa.Table:
     """Rows and histograms of a part, as before it was written."""
     rows, histograms = (_read_table(run_dir, source[kind]) for kind in ("rows", "histograms"))
-    for name in HISTOGRAM:
+    for name in HISTOGRAM_COLUMNS:
         rows = rows.append_column(name, histograms.column(name))
     return rows.select([*STREAM_COLUMNS, "worker"])
 

@@ -18,13 +18,14 @@ from tensortap.core.errors import DamagedError, FormatVersionError, SelectionErr
 from tensortap.core.text import did_you_mean
 from tensortap.dump.format.layout import missing_statistics
 from tensortap.dump.format.run_files import CLOSED_FILE, worker_info, wrong_total
+from tensortap.dump.format.schema import HISTOGRAM_COLUMNS, SCHEMA
 from tensortap.dump.read.runs import RunReader
 from tensortap.storage.entry import Entry
 from tensortap.storage.filesystem import scan
 from tensortap.storage.uri import is_remote
 
 from .manifest import CompactFile, Manifest, has_streams, read_manifest, read_parquet, read_verified, verify
-from .parts import HISTOGRAM, ROW_COLUMNS, STREAM_COLUMNS, stream_rows
+from .parts import ROW_COLUMNS, STREAM_COLUMNS, stream_rows
 from .rollups import SNAPSHOT, TENSOR, order_of, roll_up, with_dictionaries
 
 if TYPE_CHECKING:
@@ -164,12 +165,12 @@ class _Tables:
 
     def make(self) -> None:
         histograms = "histograms" in self._query
-        tail = self._tail([name for name in STREAM_COLUMNS if histograms or name not in HISTOGRAM])
+        tail = self._tail([name for name in STREAM_COLUMNS if histograms or name not in HISTOGRAM_COLUMNS])
         parts = self._manifest.parts
         self._union("snapshot_rows", ROW_COLUMNS, [part.rows for part in parts], tail.select(ROW_COLUMNS))
         self._with_tensor("snapshots", "snapshot_rows")
         if histograms:
-            names = [*SNAPSHOT, *HISTOGRAM]
+            names = [*SNAPSHOT, *HISTOGRAM_COLUMNS]
             self._union("histogram_rows", names, [part.histograms for part in parts], tail.select(names))
             self._with_tensor("histograms", "histogram_rows")
         if "by_step" in self._query or "by_tensor" in self._query:
@@ -297,8 +298,6 @@ def _entries(folder: Path) -> list[Entry]:
 
 
 def _no_rows(columns: Sequence[str]) -> pa.RecordBatch:
-    from tensortap.dump.format.schema import SCHEMA
-
     return pa.RecordBatch.from_pylist([], schema=pa.schema([SCHEMA.field(name) for name in columns]))
 
 

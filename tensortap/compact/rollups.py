@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tensortap.core.dtypes import Array
+from tensortap.core.records import ELEMENT_KINDS
 from tensortap.stats.merge import MERGED, finite_elements, group_starts, merge_statistics
 
 TENSOR = ("graph", "node", "slot")
 SNAPSHOT = (*TENSOR, "step", "visit", "worker")
 TEXTS = pa.dictionary(pa.int32(), pa.string())
-KINDS = ("nan", "pos_inf", "neg_inf", "zero", "negative", "positive")  # every element is one of these
 _FIRST = {"worker": "first_worker", "seq": "first_seq"}
-COMPARED = ("size", *KINDS, "min", "max", "mean", "l2")
+COMPARED = ("size", *ELEMENT_KINDS, "min", "max", "mean", "l2")
 
 
 def roll_up(table: pa.Table, keys: Sequence[str]) -> pa.Table:
@@ -113,8 +113,8 @@ def count_by_step(table: pa.Table) -> pa.Table:
     graph, step = _key(table, "graph"), table.column("step").to_numpy()
     order = np.lexsort((step, graph))
     starts = group_starts(graph[order], step[order])
-    columns = {name: table.column(name).to_numpy() for name in ("size", *KINDS)}
-    counted = np.sum([columns[name] for name in KINDS], axis=0)
+    columns = {name: table.column(name).to_numpy() for name in ("size", *ELEMENT_KINDS)}
+    counted = np.sum([columns[name] for name in ELEMENT_KINDS], axis=0)
     flags = {
         "snapshots": np.ones(table.num_rows, np.int64),
         "nan": columns["nan"] > 0,

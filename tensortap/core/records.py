@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .histogram import Histogram
 
 COUNTS = ("nan", "pos_inf", "neg_inf", "zero", "negative", "positive", "subnormal")
+ELEMENT_KINDS = COUNTS[:6]  # every element is one of these
 STATISTICS = ("min", "max", "mean", "std", "l2", "abs_max")
 
 Keep = Literal["summary", "value"]

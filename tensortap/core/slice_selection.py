@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import EllipsisType
 
-from tensortap.core.errors import SelectionError
+from .errors import SelectionError
 
 MAX_TEXT = 1000  # a selection names at most a few numbers for each of at most 64 dimensions
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")

@@ -19,10 +19,11 @@ from tensortap.core.deadline import check_time_limit
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError
 from tensortap.dump.format.record_batches import check_statistics
+from tensortap.dump.format.schema import HISTOGRAM_COLUMNS
 from tensortap.storage.uri import is_remote
 
 from .catalog.catalog import Catalog
-from .catalog.decode import HISTOGRAM_COLUMNS, decode_histograms
+from .catalog.decode import decode_histograms
 from .catalog.ragged import Ragged
 
 _DECODED_BYTES = 64 << 20  # of cached histograms

@@ -32,6 +32,7 @@ from tensortap.compact.manifest import (
 from tensortap.compact.parts import ROW_COLUMNS
 from tensortap.compact.rollups import (
     TENSOR,
+    TEXTS,
     count_by_step,
     count_by_tensor,
     count_by_worker,
@@ -57,7 +58,6 @@ _STREAM_BYTES = 64 << 20  # bytes of the compacted streams: some 500,000 snapsho
 _MOST_BYTES = 4 << 30  # of a part, decoded
 _FEW = 8  # snapshots per one that is read without the others
 _READERS = 16  # files that are read at once: most of the time goes by until a bucket answers
-_TEXTS = pa.dictionary(pa.int32(), pa.string())
 _FIRST = ("first_worker", "first_seq")
 _COUNTS_OF_TENSOR = ("snapshots", "nonfinite", "differing")
 _COUNTS_OF_STEP = ("snapshots", "nan", "inf", "nonfinite", "partial", "first_time", "last_time")
@@ -436,7 +436,7 @@ def _like_stream(column: pa.ChunkedArray, name: str) -> Any:
         raise DamagedError(f"The column {name!r} has nulls.")
     kind = SCHEMA.field(name).type if name in SCHEMA.names else pa.int64()
     if kind == pa.string() or name in ("worker", "first_worker"):
-        column = column.cast(_TEXTS)
+        column = column.cast(TEXTS)
         lengths = (pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
         if sum(pc.sum(each).as_py() or 0 for each in lengths) > _MOST_BYTES:
             raise DamagedError(f"The column {name!r} has too much text.")

@@ -61,10 +61,7 @@ class EngineReading:
         tasks = [{**_where(run_dir), "workers": group} for group in _groups(run_dir, workers)]
         for answer in self._answers(run_dir, read_workers, tasks):
             add_packed(catalog, answer.pop("data", b""))
-            yield {
-                worker: TailPosition(**{**found, "damage": tuple(found["damage"])})
-                for worker, found in answer["workers"].items()
-            }
+            yield {worker: TailPosition.of(found) for worker, found in answer["workers"].items()}
 
     def read_parts(self, run_dir: Path, compacted: CompactedRun, rows: Sequence[CompactedRows]) -> None:
         """Reads rows of a compacted run.

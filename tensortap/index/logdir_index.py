@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 
 from tensortap.core.errors import DamagedError, NotFoundError
 from tensortap.core.text import did_you_mean
+from tensortap.dump.format.run_files import RUN_FILE
 from tensortap.dump.read.runs import find_runs
 from tensortap.storage.filesystem import stat_path
 from tensortap.storage.uri import path_of
@@ -26,7 +27,6 @@ from .engine_reading import EngineReading
 from .run_index import LogCaches, RunIndex, RunReplacedError
 from .run_overview import RunOverview
 
-RUN_FILE = "run.json"
 # Unread statistics that justify a progress bar: about 30,000 snapshots, 0.2 s of reading.
 LARGE_BYTES = 4 << 20
 READ_AHEAD_SECONDS = 2.0  # that a run which was rewritten is read before it takes the old one's place

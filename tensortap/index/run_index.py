@@ -150,7 +150,7 @@ class RunIndex:
         """When files or folders were last added where a run that all its workers have closed can change,
         ns."""
         workers = (self.path / name for name in self._here)
-        folders = [self.path, self.path / "graphs", *workers]
+        folders = [self.path, self.path / GRAPHS, *workers]
         if self._compacted is not None:
             folders += [self.path / COMPACT, *self._compacted.damaged_files]
         return tuple(map(_added, folders))

@@ -6,8 +6,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from tensortap.core.dtypes import Array
+from tensortap.core.records import ELEMENT_KINDS
 
-from .catalog.catalog import KINDS, Catalog
+from .catalog.catalog import Catalog
 from .catalog.decode import STATISTICS_COLUMNS
 from .missing_values import no_value_codes
 from .unknown_counts import unknown_counts
@@ -60,7 +61,7 @@ class Snapshot:
         """Number of elements that may be NaN, infinite, zero, … without being counted."""
         if self.dtype == "string":
             return 0
-        return max(self.size - sum(int(getattr(self, kind)) for kind in KINDS), 0)
+        return max(self.size - sum(int(getattr(self, kind)) for kind in ELEMENT_KINDS), 0)
 
     def as_dict(self) -> dict[str, Any]:
         """The fields for JSON, without `row` and `unknown`: unknown counts are None."""

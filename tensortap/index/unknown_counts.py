@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array, Mask
-from tensortap.core.records import COUNTS
+from tensortap.core.records import COUNTS, ELEMENT_KINDS
 
-from .catalog.catalog import KINDS, Catalog
+from .catalog.catalog import Catalog
 from .catalog.decode import NOT_KEPT
 
 ONE_COUNT = "nonfinite"  # NaN and infinities were counted together, as `nan`
 _NAMES = ("size", *COUNTS)
 _BATCH_ROWS = 1 << 20  # rows
-_NOT_FINITE, _FINITE = KINDS[:3], KINDS[3:]
+_NOT_FINITE, _FINITE = ELEMENT_KINDS[:3], ELEMENT_KINDS[3:]
 
 
 def unreported_counts(info: dict[str, Any]) -> frozenset[str]:
@@ -37,7 +37,7 @@ def unknown_counts(catalog: Catalog, rows: Array | slice) -> dict[str, Mask]:
     if not (catalog.unreported_counts or catalog.partial):
         return {}
     columns = {name: catalog.column(name, rows).astype(np.int64) for name in _NAMES}
-    left = columns["size"] - np.sum([columns[name] for name in KINDS], axis=0)
+    left = columns["size"] - np.sum([columns[name] for name in ELEMENT_KINDS], axis=0)
     text = catalog.column("dtype", rows) == catalog.dtypes.code("string")
     unknown = _of_sizes(catalog, rows, columns, left) if "size" in catalog.unreported_counts else {}
     partial = (left > 0) & ~text

@@ -200,3 +200,12 @@ def test_handles_are_drawn_under_the_names_of_their_variables(tmp_path):
         "table",
         "variables/table",
     ]
+
+
+def test_a_returned_tensor_without_a_slot_is_the_first_of_its_node(tmp_path):
+    returned = Function(outputs=["a:2", "a", "gone:0"])
+    with DumpWriter(tmp_path) as writer:
+        graph_id = writer.graph(Graph("step", [Node("b", "Const"), Node("a", "Split")], {"step": returned}))
+    log = LogIndex(tmp_path)
+    log.refresh()
+    assert log.runs[0].graph(graph_id).returned("step") == [(1, 2), (1, 0), (-1, 0)]

@@ -12,6 +12,7 @@ from typing import Any, get_args
 import pyarrow as pa
 
 from tensortap.core.errors import DamagedError, NotFoundError
+from tensortap.core.names import GRAPHS
 from tensortap.core.records import CaptureMode, Function, Graph, LayerCall, Node
 from tensortap.storage.files import FileReader, crc32c, crc32c_of_file, publish
 from tensortap.storage.links import links_are_followed
@@ -48,7 +49,7 @@ def is_graph_id(name: str) -> bool:
 
 def table_path(run_dir: Path, graph_id: str) -> Path:
     """Path of the file with a graph's nodes."""
-    return run_dir / "graphs" / f"{graph_id}.arrows"
+    return run_dir / GRAPHS / f"{graph_id}.arrows"
 
 
 def write_graph(run_dir: Path, graph: Graph, compression: str | None) -> str:

@@ -121,11 +121,12 @@ def is_pruned(values: Path) -> bool:
 def pruned_files(names: Iterable[str]) -> frozenset[int]:
     """The numbers of a worker's values files that were removed on purpose, by the names in its folder."""
     there = set(names)
-    marks = (
-        name.removeprefix("values-").removesuffix(".pruned") for name in there if name.endswith(".pruned")
+    return frozenset(
+        number
+        for name in there
+        if (number := file_number(name, "values-", ".pruned")) is not None
+        and values_path(Path(), number).name not in there
     )
-    found = (digits for digits in marks if _is_shard_number(digits))
-    return frozenset(int(digits) for digits in found if f"values-{digits}.safetensors" not in there)
 
 
 def shards_of(run_dir: Path) -> dict[Shard, Entry]:
@@ -134,11 +135,14 @@ def shards_of(run_dir: Path) -> dict[Shard, Entry]:
     for folder in scan(run_dir):
         if folder.is_folder and is_worker_name(folder.name):
             for entry in scan(run_dir / folder.name):
-                digits = entry.name.removeprefix("values-").removesuffix(".safetensors")
-                if entry.is_file and _is_shard_number(digits):
-                    found[folder.name, int(digits)] = entry
+                number = file_number(entry.name, "values-", ".safetensors")
+                if entry.is_file and number is not None:
+                    found[folder.name, number] = entry
     return found
 
 
-def _is_shard_number(digits: str) -> bool:
-    return len(digits) == 6 and digits.isascii() and digits.isdigit()
+def file_number(name: str, prefix: str, suffix: str) -> int | None:
+    """The number of a file such as `values-000007.safetensors`; None for other names."""
+    digits = name.removeprefix(prefix).removesuffix(suffix)
+    fits = name == f"{prefix}{digits}{suffix}" and len(digits) == 6 and digits.isascii() and digits.isdigit()
+    return int(digits) if fits else None

@@ -37,6 +37,7 @@ SCHEMA = _schema(MINOR)
 SCHEMA_MESSAGE: bytes = SCHEMA.serialize().to_pybytes()
 SCHEMA_MESSAGE_1_0: bytes = _schema(0).serialize().to_pybytes()
 SINCE_1_1 = "value_blocks"  # the column that statistics of version 1.0 lack
+HISTOGRAM_COLUMNS = ("bucket_id", "bucket_count")
 
 
 class Stored(NamedTuple):

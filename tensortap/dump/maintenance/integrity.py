@@ -21,7 +21,7 @@ from tensortap.storage.filesystem import exists, scan, stat_path
 from tensortap.tfproto.proto_classes import read_varint
 
 from ..format.graphs import read_graph_def
-from ..format.layout import HEADER, check_header, length_of_data, stats_path, values_path
+from ..format.layout import HEADER, check_header, file_number, length_of_data, stats_path, values_path
 from ..format.run_files import (
     CLOSED_FILE,
     WorkerInfo,
@@ -95,7 +95,7 @@ class Completeness:
         values = {
             number: size
             for name, size in self._sizes.items()
-            if (number := _number(name, "values-", ".safetensors")) is not None
+            if (number := file_number(name, "values-", ".safetensors")) is not None
         }
         self._check_statistics(tail, bool(values))
         unnamed = {number: self._unnamed(number, size) for number, size in sorted(values.items())}
@@ -112,7 +112,7 @@ class Completeness:
 
     def _check_statistics(self, tail: StatsTail, has_values: bool) -> None:
         """Statistics files that are missing or empty: they are made before any value is written."""
-        numbers = {_number(name, "stats-", ".arrows") for name in self._sizes} - {None}
+        numbers = {file_number(name, "stats-", ".arrows") for name in self._sizes} - {None}
         last = tail.position.file
         name = stats_path(self._dir, last).name
         what = None
@@ -209,14 +209,8 @@ def next_statistics(worker_dir: Path, number: int) -> int | None:
 
 
 def _least_above(number: int, names: Iterable[str]) -> int | None:
-    found = (_number(name, "stats-", ".arrows") for name in names)
+    found = (file_number(name, "stats-", ".arrows") for name in names)
     return min((n for n in found if n is not None and n > number), default=None)
-
-
-def _number(name: str, prefix: str, suffix: str) -> int | None:
-    digits: Any = name.removeprefix(prefix).removesuffix(suffix)
-    fits = name == f"{prefix}{digits}{suffix}" and len(digits) == 6 and digits.isascii() and digits.isdigit()
-    return int(digits) if fits else None
 
 
 _MAX_SENTENCES = 5  # lost values of a file that are reported one by one

@@ -16,6 +16,7 @@ from tensortap.core.errors import (
     TensortapError,
     ValueNotKeptError,
 )
+from tensortap.core.names import GRAPHS
 from tensortap.core.progress import Notice, ignore_notice
 from tensortap.core.text import counted
 from tensortap.storage.files import (
@@ -144,11 +145,11 @@ def _copy_graphs(reader: RunReader, out: Path, done: Repaired) -> None:
         except DamagedError as error:
             done.skipped.append(f"graph {graph_id}: {error.message}")
             continue
-        (out / "graphs").mkdir(exist_ok=True)
+        (out / GRAPHS).mkdir(exist_ok=True)
         for suffix in (".pb", ".arrows"):
-            source = reader.path / "graphs" / f"{graph_id}{suffix}"
+            source = reader.path / GRAPHS / f"{graph_id}{suffix}"
             try:
-                _copy(source, out / "graphs" / source.name)
+                _copy(source, out / GRAPHS / source.name)
             except FileNotFoundError:  # a graph need not have a GraphDef
                 continue
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,11 @@ class TailPosition:
     schema: int | None
     dropped: int
     damage: tuple[str, ...]
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> TailPosition:
+        """The inverse of `asdict`, from JSON too. Raises TypeError, KeyError: the record is another one."""
+        return cls(**{**record, "damage": tuple(map(str, record["damage"]))})
 
 
 class StatsTail:

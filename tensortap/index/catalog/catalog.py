@@ -12,11 +12,12 @@ import pyarrow as pa
 
 from tensortap.core.deadline import check_time_limit
 from tensortap.core.dtypes import Array
+from tensortap.core.records import ELEMENT_KINDS
+from tensortap.dump.format.schema import HISTOGRAM_COLUMNS
 from tensortap.dump.read.stats_reader import Commit
 
 from .columns import GrowingColumn, StringTable
 from .decode import (
-    HISTOGRAM_COLUMNS,
     INDEXED_COLUMNS,
     NOT_KEPT,
     STATISTICS_COLUMNS,
@@ -31,8 +32,6 @@ from .row_store import RowStore
 from .segments import Segment
 from .step_totals import GraphSteps, StepTally, StepTotals, Tally
 from .tensor_table import TensorTable
-
-KINDS = ("nan", "pos_inf", "neg_inf", "zero", "negative", "positive")  # every element is one of these
 
 
 class TensorTotals(NamedTuple):
@@ -295,6 +294,6 @@ class Catalog:
         self.last_time = latest if self.last_time is None else max(self.last_time, latest)
 
     def _count_partial(self, columns: dict[str, Array]) -> int:
-        counted: Array = np.sum([columns[name] for name in KINDS], axis=0)
+        counted: Array = np.sum([columns[name] for name in ELEMENT_KINDS], axis=0)
         text = columns["dtype"] == self.dtypes.code("string")
         return int(np.count_nonzero((columns["size"] > counted) & ~text))

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from tensortap.core.deadline import check_time_limit
 from tensortap.core.dtypes import Array
+from tensortap.dump.format.schema import HISTOGRAM_COLUMNS
 from tensortap.dump.read.stats_reader import read_commit
 
 from .catalog import Catalog, CommitPlace
-from .decode import HISTOGRAM_COLUMNS
 
 CACHE_BYTES = 64 * 1024 * 1024  # histograms of some 250,000 snapshots
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tensortap.core.dtypes import Array
 from tensortap.core.records import COUNTS, STATISTICS
+from tensortap.dump.format.schema import HISTOGRAM_COLUMNS
 
 from .columns import StringTable, factorize_rows
 from .ragged import Ragged, narrowed
@@ -21,7 +22,6 @@ INDEXED_COLUMNS = (
 NOT_KEPT = -2  # as the number of a values file; smaller codes: values that are lost
 REFUSED, LOST = NOT_KEPT - 1, NOT_KEPT - 2  # by a full disk; found by a repair (FORMAT.md, `value_file`)
 NOT_COPIED = NOT_KEPT - 3  # only the compacted statistics of the run are here
-HISTOGRAM_COLUMNS = ("bucket_id", "bucket_count")
 
 
 class ShapeTable:

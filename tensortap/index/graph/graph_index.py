@@ -20,7 +20,7 @@ from tensortap.core.records import LayerCall
 from tensortap.core.text import did_you_mean
 
 from ..catalog.columns import Coded, StringTable, Texts
-from .edges import build_edges, data_flow_order, parse_inputs, program_order
+from .edges import build_edges, data_flow_order, parse_input, parse_inputs, program_order
 from .scope_paths import display_paths
 
 # tf.GradientTape: gradient_tape/<forward node>/<op>; tf.gradients: gradients/<forward node>_grad/<op>.
@@ -191,11 +191,8 @@ class GraphIndex:
 
     def returned(self, function: str) -> list[tuple[int, int]]:
         """Row and output slot of each tensor that a function returns; -1 for an unknown node."""
-        found = []
-        for output in self.about.get("functions", {})[function]["outputs"]:
-            node, _, slot = output.rpartition(":")
-            found.append((self.rows.get(node, -1), int(slot) if slot.isdecimal() else 0))
-        return found
+        outputs = self.about.get("functions", {})[function]["outputs"]
+        return [parse_input(output, self.rows)[:2] for output in outputs]
 
     @cached_property
     def name_texts(self) -> Texts:
@@ -301,7 +298,7 @@ class GraphIndex:
             return {}
         column = self.table.column("attributes")
         rows = np.flatnonzero(pc.match_substring(column, '"tensortap.').to_numpy(zero_copy_only=False))
-        return {row: _attributes(column[row].as_py()) for row in rows.tolist()}
+        return {row: parse_attributes(column[row].as_py()) for row in rows.tolist()}
 
     def _noted(self, attribute: str) -> Coded:
         table = StringTable()
@@ -331,9 +328,10 @@ class GraphIndex:
         return Coded(codes, table.values)
 
 
-def _attributes(text: str) -> dict[str, str]:
+def parse_attributes(text: str | None) -> dict[str, str]:
+    """A node's attributes from its JSON; empty if it is not an object."""
     try:
-        found = json.loads(text)
+        found = json.loads(text or "")
     except (ValueError, RecursionError):
         return {}
     return {key: str(value) for key, value in found.items()} if isinstance(found, dict) else {}
@@ -356,13 +354,11 @@ class NameRows:
 
     Attributes:
         names: name of each row.
-        extra: how many of them were not recorded.
         distinct: whether no two rows have the same name.
         asked: row of each requested name, the first of equal ones; -1 if there is none.
     """
 
     names: pa.StringArray
-    extra: int
     distinct: bool
     asked: Int32s
 
@@ -379,7 +375,7 @@ def rows_of_names(recorded: pa.StringArray, captured: Collection[str], asked: pa
     new = new[np.sort(np.unique(codes[count:stop][new], return_index=True)[1])]
     row_of[codes[count:stop][new]] = np.arange(count, count + len(new))
     names = pa.concat_arrays([recorded, known.take(pa.array(new))]) if len(new) else recorded
-    return NameRows(names, len(new), distinct, row_of[codes[stop:]])
+    return NameRows(names, distinct, row_of[codes[stop:]])
 
 
 def forward_node(name: str, nodes: Container[str]) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ from tensortap.core.names import tensor_name
 from tensortap.core.text import did_you_mean
 
 from ..graph.edges import RETURNED, parse_input
-from ..graph.graph_index import GraphIndex, forward_node, shape_text
+from ..graph.graph_index import GraphIndex, forward_node, parse_attributes, shape_text
 from ..run_index import RunIndex
 from .source_lines import source_lines
 
@@ -104,7 +103,7 @@ def node_detail(run: RunIndex, node: str, *, graph: str | None = None) -> NodeDe
         device=index.device[row],
         function=index.function[row],
         layer=index.layer[row],
-        attributes=_attributes(index.cell("attributes", row)),
+        attributes=parse_attributes(index.cell("attributes", row)),
         inputs=[_input(index, text) for text in inputs if not text.startswith("^")],
         control_inputs=[text[1:] for text in inputs if text.startswith("^")],
         outputs=_outputs(run, index, row),
@@ -136,14 +135,6 @@ def find_graph(run: RunIndex, node: str) -> GraphIndex:
         f"No graph has a node {node[:200]!r}.",
         did_you_mean(node, names, "List the graphs with 'tensortap info RUN'."),
     )
-
-
-def _attributes(text: str | None) -> dict[str, str]:
-    try:
-        attributes = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return {key: str(value) for key, value in attributes.items()} if isinstance(attributes, dict) else {}
 
 
 def _input(graph: GraphIndex, text: str) -> InputDetail:
