@@ -60,6 +60,33 @@ def test_a_constant_tensor_has_linear_bins_too(tmp_path):
     assert wide.counts.sum() == pytest.approx(2)
 
 
+def test_linear_bins_of_integers_have_equally_many_integers(tmp_path):
+    limits = np.iinfo(np.int64)
+    with DumpWriter(tmp_path) as writer:
+        writer.log("classes", np.repeat(np.arange(10), 3), step=0)
+        writer.log("classes", np.repeat(np.arange(10), 3), step=1)
+        writer.log("ids", np.arange(100), step=0)
+        writer.log("flags", np.array([True, False, False]), step=0)
+        writer.log("same", np.full(5, 7), step=0)
+        writer.log("wide", np.array([limits.min, 0, limits.max]), step=0)
+    log = LogIndex(tmp_path)
+    log.refresh()
+
+    def linear(tensor, **more):
+        return histograms(log.runs[0], tensor, scale="linear", **more)
+
+    classes = linear("classes")
+    assert classes.edges.tolist() == (np.arange(11) - 0.5).tolist()
+    np.testing.assert_allclose(classes.counts, 3)
+    ids = linear("ids", bins=60)
+    assert np.diff(ids.edges).tolist() == [2] * 50
+    np.testing.assert_allclose(ids.counts, 2)
+    assert linear("flags").counts.tolist() == [[2, 1]]
+    assert (linear("same").edges.tolist(), linear("same").counts.tolist()) == ([6.5, 7.5], [[5]])
+    assert linear("wide", bins=4).counts.sum() == pytest.approx(3)
+    assert linear("classes", low=0, high=4, bins=2).counts.sum() == pytest.approx(2 * 3 * 4)
+
+
 def test_visits_are_merged_on_request(run):
     apart = histograms(run, "dense/Relu")
     merged = histograms(run, "dense/Relu", merge_visits=True)

@@ -84,7 +84,8 @@ def histograms(
     Args:
         graph, worker, steps: as in `history`. visit: only this one of each step.
         scale: `symlog`: the native buckets, exact; `linear`: `bins` equal bins between `low` and `high` (by
-            default the finite range of all rows), into which native buckets are spread evenly.
+            default the finite range of all rows), into which native buckets are spread evenly. Over the
+            whole range, a bin of an integer tensor has 1, 2, … whole integers, so there may be fewer bins.
         limit: maximum number of rows, evenly thinned; the first and last stay.
         merge_visits: adds up the visits of each step (workers stay apart).
 
@@ -272,13 +273,19 @@ class _Series:
     def linear(self, bins: int, low: float | None, high: float | None) -> Binned:
         """Bin all groups on equal bins."""
         least, most = self._range()
+        integers = bool(self._integers().all()) and len(self._dense) > 0
+        if integers and low is None and high is None:
+            count = most - least + 1
+            each = np.ceil(count / bins)  # else some bins have an integer more than others
+            edges = least - 0.5 + each * np.arange(np.ceil(count / each) + 1)
+            return linear_bins(self._dense, self._lows, self._highs, edges, integers=True)
         low = min(least, most if high is None else high) if low is None else low
         high = max(most, low) if high is None else high
         if not low < high:  # all values are equal, or none is in the requested range
             low, high = low - max(abs(low) * 0.05, 0.5), high + max(abs(high) * 0.05, 0.5)
         share = np.arange(bins + 1) / bins
         edges = np.maximum.accumulate(low * (1 - share) + high * share)  # high - low might be beyond float64
-        return linear_bins(self._dense, self._lows, self._highs, edges)
+        return linear_bins(self._dense, self._lows, self._highs, edges, integers=integers)
 
     def small(self, bins: int) -> tuple[Floats, Floats, Floats]:
         """Lowest and highest edge of each row, and its counts in `bins` equal bins between them."""
