@@ -54,7 +54,10 @@ export interface LayersEvents {
 export type Direction = 'up' | 'down' | 'left' | 'right';
 
 export class LayersCanvas {
-  readonly viewport = new Viewport(() => this.request());
+  readonly viewport = new Viewport(
+    () => this.request(),
+    () => this.bounds,
+  );
   picture = EMPTY;
   selected: string | null = null;
   private hovered: string | null = null;

@@ -171,3 +171,15 @@ test('a trace comes into view as a whole, beside its list, and once', async () =
   showTrace(view);
   expect(viewport.camera.x).toBe(5000);
 });
+
+test('zooming out ends where the graph is small, not where nothing is left of it', async () => {
+  const { view } = await shown(makeGraph(['a', 'b'], ['a -> b']), []);
+  const { viewport } = view;
+  viewport.resize({ width: 900, height: 700 });
+  for (let i = 0; i < 60; i++) viewport.zoom(0.8);
+  const { width, height } = view.rect(2)!;
+  expect(Math.max((width * viewport.camera.zoom) / 900, (height * viewport.camera.zoom) / 700)).toBeGreaterThan(1 / 50);
+  const { zoom } = viewport.camera;
+  viewport.zoomSmoothly(0.5, null);
+  expect(viewport.goal.zoom).toBe(zoom);
+});

@@ -60,7 +60,10 @@ export class GraphView {
   readonly hasBlocks = signal(false);
   readonly pathStart = signal<string | null>(null);
   readonly menu = signal<Menu | null>(null);
-  readonly viewport = new Viewport(() => this.screen?.request());
+  readonly viewport = new Viewport(
+    () => this.screen?.request(),
+    () => this.drawing && this.rect(this.drawing.tree.nodeCount),
+  );
   readonly motion = new Motion();
   drawing: Drawing | null = null;
   selected = -1;

@@ -28,6 +28,8 @@ const LEGENDS = 145;
 const CORNER = 200;
 const SIDES = 24;
 const LEGIBLE = 0.3;
+/** Zooming out ends where everything has this share of the view. */
+const SMALLEST = 1 / 8;
 
 interface Flight {
   readonly from: Camera;
@@ -40,7 +42,11 @@ export class Viewport {
   view: View = { width: 0, height: 0 };
   private flight: Flight | undefined;
 
-  constructor(readonly changed: () => void) {}
+  /** `all`: what there is to see; null if nothing. */
+  constructor(
+    readonly changed: () => void,
+    private readonly all: () => Rect | null,
+  ) {}
 
   get flying(): boolean {
     return this.flight !== undefined;
@@ -84,11 +90,16 @@ export class Viewport {
   }
 
   zoom(factor: number, screenX = this.view.width / 2, screenY = this.view.height / 2): void {
-    this.jump(zoomAt(this.camera, this.view, screenX, screenY, factor));
+    this.jump(zoomAt(this.camera, this.view, screenX, screenY, this.limited(factor, this.camera)));
   }
 
   zoomSmoothly(factor: number, around: Rect | null): void {
-    this.flyTo(zoomAround(this.goal, this.view, around, factor));
+    this.flyTo(zoomAround(this.goal, this.view, around, this.limited(factor, this.goal)));
+  }
+
+  private limited(factor: number, { zoom }: Camera): number {
+    const all = this.all();
+    return all === null || factor >= 1 ? factor : Math.min(1, Math.max(factor, (SMALLEST * fitRect(all, this.view).zoom) / zoom));
   }
 
   fit(rect: Rect, smoothly: boolean): void {
