@@ -78,6 +78,8 @@ export class HttpProvider implements Provider {
       if (signal?.aborted) throw error;
       throw new NoAnswer('Is tensortap still running? Retrying…');
     }
+    if (response.status === 401)
+      throw new ApiError(401, 'The server has a new token.', 'Open the link that it printed: this page then continues.');
     if (!response.ok) throw await failure(response);
     return response;
   }

@@ -63,12 +63,13 @@ def distance_text(entry: TensorDifference) -> str:
         return f"{bound}NaN/Inf differs in {counted(metrics.nonfinite_mismatches, 'element')}"
     if math.isnan(metrics.max_abs):
         return f"{entry.verdict}, {entry.basis}"
-    apart = f"max |A-B| = {bound}{number_text(metrics.max_abs)} at max |x| = {number_text(metrics.scale)}"
+    apart = f"max |A-B| = {bound}{number_text(metrics.max_abs)}"
     rounding = (
         f"rounding explains {number_text(entry.limit)}" if entry.limit else "rounding cannot explain it"
     )
     ulp = "" if math.isnan(metrics.max_ulp) else f"; up to {metrics.max_ulp:,.0f} ULP"
-    return f"{apart}: relative {number_text(metrics.relative)}, {rounding}{ulp}"
+    relative = f"{number_text(metrics.relative)} of max |x| = {number_text(metrics.scale)}"
+    return f"{apart}, {relative} ({rounding}){ulp}"
 
 
 def sorted_tensors(tensors: Iterable[TensorDifference], by: str) -> list[TensorDifference]:

@@ -84,7 +84,7 @@ export class StoryProvider implements Provider {
     if (pages.length === 0) return null;
     const pattern = nameFilter(asked.match);
     let rows = pages.flatMap(({ json }) => (json as { rows: Row[] }).rows).filter((row) => pattern(String(row.tensor)));
-    for (const key of ['tensor', 'node', 'worker', 'op_type', 'dtype'])
+    for (const key of ['tensor', 'node', 'worker', 'op_type', 'layer', 'dtype'])
       if (asked[key] !== undefined) rows = rows.filter((row) => row[key] === asked[key]);
     if (asked.kept) rows = rows.filter(({ kept }) => kept);
     if (asked.nonfinite) rows = rows.filter((row) => Number(row.nan) + Number(row.pos_inf) + Number(row.neg_inf) > 0);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { makeGraph } from '../graph/graph_fixture';
-import { missingInGraph, missingInRun, missingScopes, missingVisit, resolveRunId, unreadText } from './link_errors';
+import type { DimMapping } from '../value/dims';
+import { missingDims, missingInGraph, missingInRun, missingScopes, missingVisit, resolveRunId, unreadText } from './link_errors';
 
 const GRAPHS = [{ id: 'fit' }, { id: 'predict' }];
 const NOTHING = { graph: null, worker: null, step: null, range: null };
@@ -42,15 +43,23 @@ test('a visit that the tensor does not have is named, with the current one', () 
   expect([lost(2, [0, 1, 2]), lost(null, [0, 1, 2]), lost(99, [])]).toEqual([null, null, null]);
 });
 
+test('a layout of dimensions that does not fit the tensor is named, with its shape', () => {
+  const lost = (...dims: DimMapping) => missingDims({ tensor: 'Relu:0', dims }, [4, 8, 8]);
+  expect([lost(3, 'y', 'x'), missingDims({ tensor: 'Relu:0', dims: null }, [4, 8, 8])]).toEqual([null, null]);
+  expect(lost(4, 'y', 'x')).toBe('dims=4,y,x does not fit Relu:0 of shape [4, 8, 8]; showing the default dimensions.');
+  expect([lost('y', 'x'), lost(0, 'x', 'x')].every((text) => text?.includes('does not fit'))).toBe(true);
+});
+
 test('a scope that the graph does not have, and a colouring that there is not, are named', () => {
   const graph = makeGraph(['model/block_0/Relu', 'model/block_1/Relu']);
-  const lost = (scopes: string[], color: string | null, layer: string | null = null) =>
-    missingInGraph({ scopes: missingScopes(graph, scopes), color, layer }, (key) => key === 'model');
+  const lost = (scopes: string[], color: string | null, layer: string | null = null, node: string | null = null) =>
+    missingInGraph({ node, scopes: missingScopes(graph, scopes), color, layer }, (key) => key === 'model');
   expect([lost(['model'], 'size'), lost(['model/block_0..block_1'], 'statistic:mean'), lost([], null)]).toEqual([null, null, null]);
   expect(lost(['model/block'], null)).toBe('The graph has no scope model/block.');
   expect(lost(['a', 'model', 'b', 'c', 'd/e'], null)).toBe('The graph has no scopes a, b, c and 1 more.');
   expect(lost([], null, 'model')).toBeNull();
   expect(lost([], null, 'nope')).toBe('The graph has no layer nope; showing the whole model.');
+  expect(lost([], null, null, 'model/Rleu')).toBe('The graph has no node model/Rleu.');
   expect(lost(['mod'], 'zzz')).toBe('The graph has no scope mod. Unknown colouring "zzz"; using Health.');
   expect(lost([], 'statistic:zzz')).toBe('Unknown statistic "zzz"; using Max |x|.');
 });

@@ -1,5 +1,6 @@
 /** Messages about parts of an address that the run does not have. */
 
+import { type DimMapping, fits, mappingText } from '../value/dims';
 import type { GraphEntry, RunEntry, WorkerEntry } from '../wire/answers';
 import { COLOUR_KINDS, type GraphData } from '../wire/graph';
 import { NODE_STATISTICS } from '../wire/value_scale';
@@ -16,8 +17,10 @@ export interface LinkRequest {
   /** Of a tensor at the current step. */
   tensor: string | null;
   visit: number | null;
+  /** Layout of its dimensions. */
+  dims: DimMapping | null;
   range: StepRange | null;
-  /** The selected scope, the expanded and ungrouped ones, a card of the layer view, and the colouring of the graph. */
+  /** The selected scope, those that are expanded, collapsed or ungrouped, a card of the layer view, and the colouring of the graph. */
   selected: string | null;
   scopes: readonly string[];
   layer: string | null;
@@ -77,9 +80,19 @@ export function missingVisit(
   return `${asked.tensor} has no iteration ${asked.visit} at step ${step}; showing iteration ${shown}.`;
 }
 
-/** The same for the current graph; `scopes` are those that it does not have. */
-export function missingInGraph(asked: Pick<LinkRequest, 'scopes' | 'layer' | 'color'>, hasLayer: (key: string) => boolean): string | null {
+/** Reports that a layout of dimensions does not fit a tensor; null if it does. */
+export function missingDims({ tensor, dims }: Pick<LinkRequest, 'tensor' | 'dims'>, shape: readonly number[]): string | null {
+  if (dims === null || fits(dims, shape)) return null;
+  return `dims=${mappingText(dims)} does not fit ${tensor} of shape [${shape.join(', ')}]; showing the default dimensions.`;
+}
+
+/** The same for the current graph; `scopes` are those that it does not have, and so is `node`. */
+export function missingInGraph(
+  asked: Pick<LinkRequest, 'scopes' | 'layer' | 'color'> & { node: string | null },
+  hasLayer: (key: string) => boolean,
+): string | null {
   const lines: string[] = [];
+  if (asked.node !== null) lines.push(`The graph has no node ${asked.node}.`);
   if (asked.layer !== null && !hasLayer(asked.layer)) lines.push(`The graph has no layer ${asked.layer}; showing the whole model.`);
   if (asked.scopes.length > 0) lines.push(`The graph has no scope${asked.scopes.length > 1 ? 's' : ''} ${firstOf(asked.scopes)}.`);
   const [kind, statistic] = asked.color?.split(':') ?? [];

@@ -104,6 +104,8 @@ export class ComputedStep {
   private readonly badNodes: Set<string>;
   private readonly origins: Set<string>;
   readonly changedNodes: Set<string>;
+  /** Number of tensors with NaN or infinity. */
+  readonly badCount: number;
 
   constructor(
     readonly data: Computed,
@@ -115,6 +117,7 @@ export class ComputedStep {
     this.places = new Map(order.map((name, place) => [name, place]));
     const bad = data.tensors.name.filter((_, row) => (data.tensors.nan[row] ?? 0) + (data.tensors.inf[row] ?? 0) > 0);
     this.badNodes = new Set(bad.map((name) => parseTensorName(name).node));
+    this.badCount = bad.length;
     this.origins = new Set(data.origins);
   }
 
@@ -145,10 +148,6 @@ export class ComputedStep {
 
   get originCount(): number {
     return this.origins.size;
-  }
-
-  get badCount(): number {
-    return this.badNodes.size;
   }
 
   placeOf(node: string): number {

@@ -143,10 +143,10 @@ function readLink(hash: string): DeepLink {
 
 /** Applies an address. */
 function take(next: DeepLink, unread: readonly string[]): void {
-  const { run, graph, worker, tensor, visit, range, selected, color } = next;
-  const scopes = [...(next.open ?? []), ...next.unstacked].filter((scope) => scope !== '*');
+  const { run, graph, worker, tensor, visit, dims, range, selected, color } = next;
+  const scopes = [...(next.open ?? []), ...next.unstacked, ...next.unfolded, ...next.folded].filter((scope) => scope !== '*');
   const [step, layer] = [next.follow ? null : next.step, tensor === null && selected === null ? next.layer : null];
-  linkRequest.value = { run, graph, worker, tensor, visit, range, selected, scopes, layer, color, step, unread };
+  linkRequest.value = { run, graph, worker, tensor, visit, dims, range, selected, scopes, layer, color, step, unread };
   apply(next);
 }
 

@@ -1,13 +1,24 @@
 import { computed, effect, signal, untracked } from '@preact/signals';
 import { framesAround } from '../../model/layers/folding';
 import { VIEW_TITLES } from '../../model/run/deep_link';
-import { type LinkRequest, missingInGraph, missingInRun, missingScopes, missingVisit, unreadText } from '../../model/run/link_errors';
+import {
+  type LinkRequest,
+  missingDims,
+  missingInGraph,
+  missingInRun,
+  missingScopes,
+  missingVisit,
+  unreadText,
+} from '../../model/run/link_errors';
+import { rowOf } from '../../model/wire/graph';
+import { parseTensorName } from '../../model/wire/names';
 import { graph } from '../graph/graph';
 import { graphLayers, showLayer } from '../graph/layers';
 import { snapshot, visits } from '../graph/node';
 import { drawnGraph } from '../graph/parts';
 import { graphId, runDetail } from '../runs';
 import { allSteps, step } from '../steps';
+import { keptRow, valueLink } from '../tensors/value';
 import {
   chosenGraph,
   chosenLayer,
@@ -54,7 +65,9 @@ const lostHere = computed<string | null>(() => {
   if (wanted === null || shown === null || shown.id !== graphId.value) return null;
   const color = wanted.color === colour.value ? wanted.color : null;
   const hasLayer = (key: string): boolean => found === null || framesAround(found.layers, key) !== null;
-  return missingInGraph({ scopes: lostScopes.value, color, layer: wantedLayer.value }, hasLayer);
+  const asked = wanted.tensor === null || wanted.tensor !== chosenTensor.value ? null : parseTensorName(wanted.tensor).node;
+  const node = asked !== null && rowOf(shown, asked) < 0 ? asked : null;
+  return missingInGraph({ node, scopes: lostScopes.value, color, layer: wantedLayer.value }, hasLayer);
 });
 
 /** The iteration, if the current tensor does not have it. */
@@ -62,6 +75,13 @@ const visitLost = computed<string | null>(() => {
   const [wanted, shown] = [linkRequest.value, snapshot.value];
   if (wanted === null || shown === null || wanted.tensor !== chosenTensor.value || wanted.visit !== chosenVisit.value) return null;
   return missingVisit(wanted, shown.step, visits.value, shown.visit);
+});
+
+/** The layout of dimensions, if it does not fit the current tensor. */
+const dimsLost = computed<string | null>(() => {
+  const [wanted, row] = [linkRequest.value, keptRow.value];
+  if (wanted === null || row === null || wanted.tensor !== row.tensor || wanted.dims !== valueLink.value.dims) return null;
+  return missingDims(wanted, row.shape);
 });
 
 /** Requested parts that do not exist, while their replacements are shown. */
@@ -77,6 +97,12 @@ export const linkError = computed<string | null>(() => {
     step: wanted.step === chosenStep.value ? wanted.step : null,
     range: wanted.range === stepRange.value ? wanted.range : null,
   };
-  const texts = [unread, missingInRun(still, run.graphs, run.workers, allSteps.value.step, step.value), visitLost.value, lostHere.value];
+  const texts = [
+    unread,
+    missingInRun(still, run.graphs, run.workers, allSteps.value.step, step.value),
+    visitLost.value,
+    dimsLost.value,
+    lostHere.value,
+  ];
   return texts.filter((text) => text !== null).join(' ') || null;
 });

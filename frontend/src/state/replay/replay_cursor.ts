@@ -136,8 +136,12 @@ export async function makeChange(change: Change): Promise<void> {
   await become((whatIfs) => withChange(whatIfs, change));
 }
 
-/** Whether the text of the box is the last change. */
-export const isDraftApplied = (): boolean => changesOf(shownWhatIfs.peek()).at(-1)?.expression === draft.peek().trim();
+/** Whether the text of the box is the last change, or the one undone last. */
+export function isDraftApplied(): boolean {
+  const { current, all } = shownWhatIfs.peek();
+  const { made = [], undone = [] } = all.find(({ name }) => name === current) ?? {};
+  return [made.at(-1), undone.at(-1)].some((change) => change?.expression === draft.peek().trim());
+}
 
 export async function undoChange(): Promise<void> {
   await become(undo);

@@ -74,8 +74,9 @@ export const valueLink = computed(() => {
 /** Applies the view and mapping in an address. */
 export function applyValueLink(tensor: string | null, value: ValueMode | null, dims: DimMapping | null): void {
   chosenMode.value = value;
-  if (value === null || dims === null) return;
-  chosenMappings.value = new Map(chosenMappings.value).set(`${LAYOUT_OF[value]} ${tensor}`, dims);
+  if (dims === null) return;
+  const layouts = value === null ? new Set(Object.values(LAYOUT_OF)) : [LAYOUT_OF[value]];
+  for (const each of layouts) chosenMappings.value = new Map(chosenMappings.value).set(`${each} ${tensor}`, dims);
 }
 
 /** The element found by "next NaN": views scroll to it and mark it. */

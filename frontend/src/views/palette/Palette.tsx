@@ -48,7 +48,7 @@ export function Palette() {
 }
 
 function Finder({ onDone }: { onDone: (run?: () => void) => void }) {
-  const [text, setText] = useState(() => typedAhead.peek());
+  const [text, setText] = useState(() => typedAhead.peek().replace(/\n.*/s, ''));
   const [active, setActive] = useState(0);
   const field = useRef<HTMLInputElement>(null);
   const { groups, of } = useFound(text, () => setActive(0));
@@ -129,7 +129,7 @@ function useFound(text: string, onText: () => void): Found {
 
 /** Runs the choice on Enter, once the list matches the text: fast typists do not mean previous results. */
 function useEntered(known: boolean, choose: () => void): (wanted: boolean) => void {
-  const [wanted, setWanted] = useState(false);
+  const [wanted, setWanted] = useState(() => typedAhead.peek().includes('\n'));
   useEffect(() => {
     if (!wanted || !known) return;
     setWanted(false);

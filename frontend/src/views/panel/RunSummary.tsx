@@ -9,16 +9,18 @@ import { problemCount } from '../../state/problems/problems';
 import { recordedSteps } from '../../state/replay/replay';
 import { nothingCaptured, run, runEntry, runName, runPhase } from '../../state/runs';
 import { step } from '../../state/steps';
+import { shownStory } from '../../state/story';
 import { IconButton } from '../kit/Button';
 import { Prose } from '../kit/Prose';
 import { Notices, ProblemList } from '../problems/ProblemList';
 import { Recorded } from '../shell/NothingCaptured';
 import { PinnedBar } from './PinnedBar';
 
-/** `8, from 0 to 14`: how many, the first and the last. */
-function stepsText(steps: readonly number[]): string | null {
+/** `8, from 0 to 14`: how many, the first and the last; in a story `8 of 15, …`. */
+function stepsText(steps: readonly number[], all: number): string | null {
   if (steps.length === 0) return null;
-  return steps.length === 1 ? `1, step ${steps[0]}` : `${formatCount(steps.length)}, from ${steps[0]} to ${steps[steps.length - 1]}`;
+  const count = shownStory.value === null ? formatCount(steps.length) : `${steps.length} of ${formatCount(all)}`;
+  return steps.length === 1 ? `${count}, step ${steps[0]}` : `${count}, from ${steps[0]} to ${steps[steps.length - 1]}`;
 }
 
 /** The run as a whole, while no node is selected. */
@@ -31,7 +33,7 @@ export function RunSummary() {
   const facts: [string, string][] = [
     ['exported from' in detail.info ? 'Exported' : 'Started', new Date(entry.created * 1000).toLocaleString()],
     ['Last snapshot', entry.last_time === null ? none : formatAgo(entry.last_time, Date.now() / 1000)],
-    ['Steps', stepsText(steps) ?? none],
+    ['Steps', stepsText(steps, entry.steps.count) ?? none],
     ['Snapshots', formatCount(entry.snapshots)],
     ['NaN/Inf snapshots', entry.nonfinite === null ? 'unknown' : formatCount(entry.nonfinite)],
     ...Object.entries(detail.info).flatMap(([name, value]): [string, string][] => {

@@ -49,7 +49,7 @@ export function WhatIfTable() {
               <th scope="col" title="Tensors changed vs. recording">
                 changed
               </th>
-              <th scope="col" title="Nodes with NaN or Inf output">
+              <th scope="col" title="Tensors with NaN or Inf">
                 NaN/Inf
               </th>
               <th scope="col">min</th>
@@ -121,7 +121,7 @@ function Numeric({ value }: { value: number | undefined }) {
 const ADVICE = {
   changed: 'The change itself gives NaN or Inf: edit it.',
   read: 'It was NaN or Inf before this step: replay an earlier step.',
-  computed: 'Change that tensor too.',
+  computed: 'Change its output too.',
 };
 
 /** Why the loss is not finite with the changes, and what to do. */

@@ -4,7 +4,7 @@ import { isDraftApplied, moveBy, moveOut, moveToNext, redoChange, undoChange } f
 interface StepperKey {
   readonly keys: readonly string[];
   readonly does: string;
-  /** `event.key`, with `Ctrl+` in front (Cmd on a Mac), to its action. */
+  /** `event.key` to its action; with Ctrl (Cmd on a Mac), `Ctrl+` or `Ctrl+Shift+` and the lower-case letter. */
   readonly actions: Readonly<Record<string, () => unknown>>;
 }
 
@@ -34,7 +34,7 @@ export const REPLAY_KEYS: readonly StepperKey[] = [
   {
     keys: ['Ctrl+z', 'Ctrl+y'],
     does: 'Undo / redo',
-    actions: { 'Ctrl+z': () => void undoChange(), 'Ctrl+y': () => void redoChange() },
+    actions: { 'Ctrl+z': () => void undoChange(), 'Ctrl+y': () => void redoChange(), 'Ctrl+Shift+z': () => void redoChange() },
   },
 ];
 
@@ -49,7 +49,7 @@ export function onReplayKey(event: KeyboardEvent): void {
   // Enter leaves the focus in the box; with nothing typed since, undo means the change.
   const typing = field !== null && !(control && field.matches('.override-text') && isDraftApplied());
   if (typing || event.altKey || computing.value !== null) return;
-  const name = control ? `Ctrl+${event.key}` : event.key;
+  const name = control ? `Ctrl+${event.shiftKey ? 'Shift+' : ''}${event.key.toLowerCase()}` : event.key;
   const action = REPLAY_KEYS.find((row) => name in row.actions)?.actions[name];
   if (!action) return;
   event.preventDefault();

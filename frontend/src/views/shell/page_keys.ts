@@ -136,8 +136,8 @@ export function onPageKey(event: KeyboardEvent): void {
     return;
   }
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
-  if (paletteOpen.value && event.key.length === 1) {
-    typedAhead.value += event.key;
+  if (paletteOpen.value && (event.key.length === 1 || event.key === 'Enter')) {
+    typedAhead.value += event.key === 'Enter' ? '\n' : event.key;
     event.preventDefault();
     return;
   }

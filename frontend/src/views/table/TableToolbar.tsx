@@ -19,6 +19,7 @@ import { tableColumns } from '../../state/page/preferences';
 import { noteRapidInput } from '../../state/resource';
 import { runEntry } from '../../state/runs';
 import { shownRange, step } from '../../state/steps';
+import { shownStory } from '../../state/story';
 import { type SnapshotPages, tensorList } from '../../state/tensors/tensor_list';
 import { IconButton, Segmented, Select } from '../kit/Button';
 import { Popover } from '../kit/Popover';
@@ -118,7 +119,7 @@ function type(part: Partial<TableFilter>): void {
 
 /** A pattern for the name and a condition on the numbers; `wrong`: why the latter cannot be read. */
 function TextFilters({ wrong }: { wrong: string | null }) {
-  const { match, where } = filter.value;
+  const { match } = filter.value;
   return (
     <>
       <input
@@ -131,6 +132,16 @@ function TextFilters({ wrong }: { wrong: string | null }) {
         onInput={(event) => type({ match: event.currentTarget.value })}
         data-testid="table-filter"
       />
+      {!shownStory.value && <Conditions wrong={wrong} />}
+    </>
+  );
+}
+
+/** A story cannot answer them. */
+function Conditions({ wrong }: { wrong: string | null }) {
+  const { where } = filter.value;
+  return (
+    <>
       <input
         class="field small table-where mono"
         placeholder="zeros > 90%"
@@ -181,15 +192,16 @@ function Chips() {
         onClick={() => change({ nonfinite: !nonfinite })}
         testid="nonfinite-only"
       />
-      {CHIPS.map(({ label, term, title }) => (
-        <ChipButton
-          key={label}
-          label={label}
-          title={title}
-          on={withTerm(where, term)}
-          onClick={() => change({ where: toggleTerm(where, term) })}
-        />
-      ))}
+      {!shownStory.value &&
+        CHIPS.map(({ label, term, title }) => (
+          <ChipButton
+            key={label}
+            label={label}
+            title={title}
+            on={withTerm(where, term)}
+            onClick={() => change({ where: toggleTerm(where, term) })}
+          />
+        ))}
       <ChipButton
         label="Largest first"
         title="Sort by max |x|"
