@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import keras
@@ -92,20 +93,41 @@ TYPE_AND_ENTER = """(field, text) => {
 }"""
 
 
-def test_letters_typed_while_the_palette_is_loaded_are_for_its_field(tap: TapPage, site: Site) -> None:
-    """GIVEN a page whose other code is still loading WHEN a word follows Ctrl+K THEN it runs no commands."""
+@pytest.fixture
+def arrive(tap: TapPage, site: Site) -> Callable[[], None]:
+    """Lets the code of the palette arrive, which is held back."""
     held: list[Route] = []
     answer = held.append
     tap.page.route(re.compile(r"/assets/lazy_views-"), lambda route: answer(route))
+
+    def arrive() -> None:
+        nonlocal answer
+        answer = Route.continue_
+        for route in held:
+            route.continue_()
+
     tap.enter(site)
-    before = tap.page.url
     tap.page.keyboard.press("Control+k")
+    return arrive
+
+
+def test_letters_typed_while_the_palette_is_loaded_are_for_its_field(
+    tap: TapPage, arrive: Callable[[], None]
+) -> None:
+    """GIVEN a page whose other code is still loading WHEN a word follows Ctrl+K THEN it runs no commands."""
+    before = tap.page.url
     tap.page.keyboard.type("goto")
-    answer = Route.continue_
-    for route in held:
-        route.continue_()
+    arrive()
     expect(tap.page.get_by_test_id("palette-field")).to_have_value("goto")
     assert tap.page.url == before
+
+
+def test_enter_typed_while_the_palette_is_loaded_goes_there(tap: TapPage, arrive: Callable[[], None]) -> None:
+    tap.page.keyboard.type("step 10")
+    tap.page.keyboard.press("Enter")
+    arrive()
+    tap.expect_step(10)
+    expect(tap.page.get_by_test_id("palette")).to_have_count(0)
 
 
 def test_enter_means_what_was_typed_and_not_what_was_found_before(tap: TapPage, field: Locator) -> None:

@@ -139,4 +139,21 @@ def test_an_address_that_is_completed_keeps_back_working(tap: TapPage, site: Sit
 def test_a_link_to_a_scope_that_is_not_there_says_so(tap: TapPage, site: Site) -> None:
     tap.enter(site)
     tap.page.goto(site.url + "#run=digits&view=graph&open=digits_1,gone&unstacked=lost")
-    expect(tap.page.get_by_test_id("lost")).to_have_text("The graph has no scopes gone, lost.")
+    lost = tap.page.get_by_test_id("lost")
+    expect(lost).to_have_text("The graph has no scopes gone, lost.")
+    tap.page.goto(site.url + "#run=digits&view=timeline&unfolded=digits_1,gone&folded=digits_1/Cast …,…")
+    expect(lost).to_have_text("The graph has no scope gone.")
+
+
+def test_a_link_to_dimensions_that_the_tensor_does_not_have_says_so(
+    tap: TapPage, site: Site, relu: str
+) -> None:
+    tap.enter(site)
+    place = f"#run=digits&tensor={relu}:0&step=50&panel=value"
+    tap.page.goto(f"{site.url}{place}&value=heatmap&dims=0,y,x,9999")
+    lost = tap.page.get_by_test_id("lost")
+    expect(lost).to_contain_text(f"dims=0,y,x,9999 does not fit {relu}:0 of shape [")
+    lost.get_by_role("button").click()
+    tap.page.goto(f"{site.url}{place}&dims=2,y,x,1")  # without a way to show it: in the default one
+    expect(tap.page).to_have_url(re.compile(r"&value=\w+&dims=2,y,x,1"))
+    expect(lost).to_have_count(0)

@@ -10,7 +10,8 @@ import pytest
 from browser_page import TapPage
 from browser_site import Serve, Site
 from pictures import Pictures
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, TimeoutError, expect
+from polling import until
 
 from tensortap.dump.write.writer import DumpWriter
 
@@ -32,22 +33,42 @@ def chart(tap: TapPage, mode: str) -> None:
     tap.page.get_by_role("group", name="Chart").get_by_role("button", name=mode).click()
 
 
-def point_at(tap: TapPage, trace: str) -> Locator:
-    """Points at the highest point of a trace (a step's outline, or `bar`); returns what is told there."""
-    place = """name => {
-        const plot = document.querySelector('[data-testid=histogram] .js-plotly-plot');
-        const trace = plot?.data?.find((trace) => trace.name === name || trace.type === name);
-        if (!trace) return null;
-        const { xaxis, yaxis } = plot._fullLayout;
-        const at = trace.y.indexOf(Math.max(...trace.y));
-        const box = plot.getBoundingClientRect();
-        const x = box.left + xaxis._offset + xaxis.l2p(trace.x[at]);
-        return { x, y: box.top + yaxis._offset + yaxis.l2p(trace.y[at]) };
-    }"""
-    found = tap.page.wait_for_function(place, arg=trace).json_value()
-    tap.page.mouse.move(found["x"] - 3, found["y"] + 6)
-    tap.page.mouse.move(found["x"], found["y"] + 3)
-    return tap.page.locator(".hoverlayer .hovertext").first
+# Where the highest point of a trace (a step's outline, or `bar`) is; `pointed`: what Plotly reports there.
+HIGHEST = """name => {
+    const plot = document.querySelector('[data-testid=histogram] .js-plotly-plot');
+    const trace = plot?.data?.find((trace) => trace.name === name || trace.type === name);
+    if (!trace) return null;
+    window.pointed = null;
+    plot.on('plotly_hover', ({ points }) => {
+        window.pointed = [points[0].data.name, document.querySelector('.hoverlayer .hovertext').textContent];
+    });
+    const { xaxis, yaxis } = plot._fullLayout;
+    const at = trace.y.indexOf(Math.max(...trace.y));
+    const box = plot.getBoundingClientRect();
+    const x = box.left + xaxis._offset + xaxis.l2p(trace.x[at]);
+    return { x, y: box.top + yaxis._offset + yaxis.l2p(trace.y[at]) };
+}"""
+
+
+def point_at(tap: TapPage, trace: str, reported: str) -> str:
+    """Points at the highest point of a trace until the pattern `reported` is what stands there: the chart may
+    be drawn again meanwhile. Returns the name of the trace pointed at."""
+    found: list[str] = []
+
+    def pointed() -> bool:
+        tap.page.mouse.move(0, 0)
+        place = tap.page.evaluate(HIGHEST, trace)
+        if place is None:
+            return False
+        tap.page.mouse.move(place["x"], place["y"] + 3)
+        try:
+            found[:] = tap.page.wait_for_function("() => window.pointed", timeout=2000).json_value()
+        except TimeoutError:
+            return False
+        return re.search(reported, found[1]) is not None
+
+    until(pointed, f"{reported} at {trace}")
+    return found[0]
 
 
 def test_outlines_over_each_other_are_read_off_and_lead_to_their_step(tap: TapPage, site: Site) -> None:
@@ -61,13 +82,10 @@ def test_outlines_over_each_other_are_read_off_and_lead_to_their_step(tap: TapPa
     )
     overlay = tap.page.get_by_test_id("histogram-overlay")
     expect(overlay).to_have_attribute("data-outlines", "31")
-    reported = point_at(tap, "201")
-    expect(reported).to_contain_text(re.compile(r"step 201.*3 … 4.*8 elements"))
+    assert point_at(tap, "201", r"step 201.*3 … 4.*8 elements") == "201"
 
-    reported = point_at(tap, "0")
     # Half of the elements lie in the narrower bucket, the higher one, as those of other steps do.
-    expect(reported).to_contain_text(re.compile(r"1\.5 … 2.*4 elements"))
-    step = int((reported.locator("tspan").first.text_content() or "").removeprefix("step "))
+    step = int(point_at(tap, "0", r"1\.5 … 2.*4 elements"))
     tap.page.mouse.down()
     tap.page.mouse.up()
     tap.expect_step(step)
@@ -80,7 +98,7 @@ def test_a_bar_of_this_step_is_read_off(tap: TapPage, site: Site) -> None:
     tap.go_to(site, "growing", TENSOR, 201)
     tap.show_tab("histogram")
     chart(tap, "This step")
-    expect(point_at(tap, "bar")).to_have_text("3 … 48 elements")  # two lines
+    point_at(tap, "bar", "^3 … 48 elements$")  # two lines
 
 
 @pytest.mark.parametrize(

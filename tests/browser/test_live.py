@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 from browser_page import TapPage, run_row
-from browser_site import Serve
-from playwright.sync_api import expect
+from browser_site import Serve, serving
+from playwright.sync_api import Browser, expect
 
 import tensortap
 
@@ -72,3 +72,20 @@ def test_the_latest_step_is_followed_until_the_run_is_closed(
     expect(follow).to_have_count(0)
     expect(tap.page).not_to_have_url(re.compile("follow"))
     expect(tap.page.get_by_test_id("lost")).to_have_count(0)
+
+
+def test_a_page_continues_with_the_new_token_of_a_restarted_server(browser: Browser, tmp_path: Path) -> None:
+    """(Without `tap`, which fails because the console reports requests without the token.)"""
+    log_steps(tmp_path, "run", range(3))
+    context = browser.new_context()
+    page = context.new_page()
+    with serving(tmp_path) as site:
+        page.goto(site.start_url)
+        TapPage(page).wait_until_ready()
+    port = site.url.rstrip("/").rpartition(":")[2]
+    with serving(tmp_path, "--port", port, "--token", "another") as again:
+        banner = page.get_by_test_id("banner")
+        expect(banner).to_contain_text("Open the link that it printed: this page then continues.")
+        context.new_page().goto(f"{again.url}?token=another")
+        expect(banner).to_have_count(0)
+        context.close()

@@ -138,7 +138,7 @@ def test_the_loss_stands_below_each_what_if(tap: TapPage) -> None:
 
 
 @pytest.mark.usefixtures("at_input")
-def test_a_change_is_undone_by_key_wherever_the_focus_is(tap: TapPage) -> None:
+def test_a_change_is_undone_and_redone_by_key_wherever_the_focus_is(tap: TapPage) -> None:
     page = tap.page
     box, undo = page.get_by_test_id("override"), page.get_by_test_id("undo")
     box.fill("x * 0.5")
@@ -151,6 +151,11 @@ def test_a_change_is_undone_by_key_wherever_the_focus_is(tap: TapPage) -> None:
     expect(undo).to_be_enabled()
     box.press("Control+z")
     expect(undo).to_have_count(0)
+    for redo in ("Control+Shift+z", "Control+y"):
+        box.press(redo)
+        expect(undo).to_be_enabled()
+        box.press("Control+z")
+        expect(undo).to_have_count(0)
     box.press("Enter")
     expect(undo).to_be_enabled()
     box.press_sequentially("1")

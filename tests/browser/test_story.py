@@ -137,6 +137,23 @@ def test_every_view_is_drawn(offline: Page, story: Path, view: str) -> None:
         expect(offline.get_by_test_id("tensor-row").first).to_be_visible()
 
 
+def test_a_story_counts_its_steps_and_offers_the_filters_that_it_can_answer(
+    offline: Page, story: Path
+) -> None:
+    open_story(offline, story)
+    offline.goto(f"{story.as_uri()}#run=digits-nan&view=table")
+    offline.wait_for_function(READY)
+    chips = offline.get_by_role("group", name="Quick filters").get_by_role("button")
+    expect(chips).to_have_text(["NaN/Inf", "Largest first"])
+    expect(offline.get_by_test_id("table-where")).to_have_count(0)
+    layers = offline.get_by_label("Layer", exact=True)
+    layer = layers.locator("option").nth(1).get_attribute("value") or ""
+    before = offline.get_by_test_id("table-total").inner_text()
+    layers.select_option(layer)
+    expect(offline.get_by_test_id("table-total")).not_to_have_text(before)
+    expect(offline.get_by_test_id("run-summary")).to_contain_text(re.compile(r"Steps\d+ of 60, from 0 to 59"))
+
+
 def test_the_share_menu_saves_a_story_with_notes_and_a_run_that_the_viewer_opens(
     tap: TapPage, site: Site, offline: Page, tmp_path: Path
 ) -> None:

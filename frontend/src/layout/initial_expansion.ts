@@ -17,7 +17,7 @@ const HARDLY_ANYTHING = 2;
 
 /** Scopes that serve training more than they explain the model. */
 const ASIDE =
-  /^variables(\/|$)|grad|adam|sgd|rmsprop|adagrad|optimi[sz]er|assign|update|save|restore|metric|init|iterator|dataset|clip|ema|summary|accuracy/i;
+  /^variables(\/|$)|grad|ada(m|grad|delta|factor)|sgd|rm_?sprop|^(lion|lamb|muon|ftrl)(_|\/|$)|optimi[sz]er|assign|update|save|restore|metric|init|iterator|dataset|clip|ema|summary|accuracy/i;
 
 export function chooseOpen(tree: ScopeTree, paths: Paths, opTypes: DictColumn): number[] {
   const auxiliary = opTypes.values.map(isAuxiliary);

@@ -28,11 +28,11 @@ describe('LayoutSession', () => {
 
   test('chooses scopes that tell something: the model, not its gradients', async () => {
     const inside = ['dense', ...'abcdefghi'].flatMap((layer) => ['MatMul', 'Add', 'Relu'].map((op) => `${layer}/${op}`));
-    const nodes = ['model', 'gradients', 'adam'].flatMap((scope) => inside.map((path) => `${scope}/${path}`));
+    const nodes = ['model', 'gradients', 'adam', 'rm_sprop', 'lion'].flatMap((scope) => inside.map((path) => `${scope}/${path}`));
     const { loaded, graph } = await load(makeGraph(nodes), null);
     const open = (path: string): number => loaded.update.open[findScope(loaded.tree, graph.paths, path)]!;
     expect([open('model'), open('model/dense')]).toEqual([1, 1]);
-    expect(open('adam/dense')).toBe(0);
+    for (const aside of ['adam', 'rm_sprop', 'lion']) expect(open(`${aside}/dense`)).toBe(0);
   });
 
   test('is looked at where it was opened, as a whole if it has no edges', async () => {

@@ -2,6 +2,7 @@
 
 import { fromBase64, gunzip, gzip, toBase64 } from '../../lib/arrays/bytes';
 import type { Bookmark } from '../../model/run/bookmarks';
+import type { Query } from '../provider';
 
 const STORY_FORMAT = 'tensortap-story';
 const STORY_VERSION = 1;
@@ -10,9 +11,11 @@ export const VIEWER_PART = 'viewer/story.json.gz';
 /** Maximum unpacked size in bytes. */
 const MOST_BYTES = 2 ** 30;
 
+export type NamedQuery = Readonly<Record<string, string>>;
+
 export interface RecordedAnswer {
   readonly path: string;
-  readonly query: Readonly<Record<string, string>>;
+  readonly query: NamedQuery;
   /** JSON, or else `data`: bytes as base64. */
   readonly json?: unknown;
   readonly data?: string;
@@ -80,3 +83,20 @@ export async function embeddedStory(text: string): Promise<StoryFile | null> {
   const data = text.trim();
   return data === '' ? null : unpackStory(fromBase64(data));
 }
+
+/** Parameters that may differ from the recorded ones without loss, with the maximum number of rows. */
+const FREE = new Set(['limit', 'places', 'bins', 'all']);
+
+/** A query as the recorder writes it: texts, without empty ones. */
+export function namedQuery(query: Query): NamedQuery {
+  const set = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== false && value !== '');
+  return Object.fromEntries(set.map(([key, value]) => [key, value === true ? '1' : String(value)]));
+}
+
+/** Whether a recorded answer's query is the requested one. */
+export function sameQuery(a: NamedQuery, b: NamedQuery): boolean {
+  const [left, right] = [significant(a), significant(b)];
+  return left.length === right.length && left.every(([key, value]) => b[key] === value);
+}
+
+const significant = (query: NamedQuery) => Object.entries(query).filter(([key]) => !FREE.has(key));

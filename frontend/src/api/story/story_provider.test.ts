@@ -117,6 +117,7 @@ describe('a story answers', () => {
       story(
         { path: at, query: { tensors: '0:0,7:1,8:0' }, data: base64(small) },
         { path: `${RUN}/graphs/g/trends`, query: { nodes: '2,5', statistic: 'std', places: '96' }, data: base64(trends) },
+        { path: `${RUN}/graphs/g/trends`, query: { nodes: '2,5,9', statistic: 'std' }, data: base64(trends) }, // viewed by the author
       ),
     );
     const found = decodeStepHistograms(await held.bytes(at, { tensors: '7:1,8:0' }));
@@ -124,6 +125,7 @@ describe('a story answers', () => {
     expect([...found.get('7:1')!.counts]).toEqual([3, 4]);
     const lines = decodeNodeTrends(await held.bytes(`${ENCODED}/graphs/g/trends`, { nodes: '5', statistic: 'std', places: 48 }));
     expect([...lines.keys()]).toEqual([5]);
+    expect([...lines.get(5)!.step]).toEqual([0]);
     await expect(held.bytes(`${ENCODED}/graphs/g/trends`, { nodes: '5', statistic: 'max' })).rejects.toThrow('does not contain');
     await expect(held.bytes(at, { tensors: '99:0' })).rejects.toThrow('does not contain');
   });

@@ -3,14 +3,9 @@ import { decodeColumns } from '../../lib/arrays/columns';
 import { type ColumnSource, encodeColumns } from '../encode';
 import { ApiError, type Provider, type Query } from '../provider';
 import { selectNpy } from './select_npy';
-import type { RecordedAnswer, StoryFile } from './story_file';
+import { type NamedQuery as Named, namedQuery, type RecordedAnswer, type StoryFile, sameQuery } from './story_file';
 
 type Row = Record<string, unknown>;
-type Named = Readonly<Record<string, string>>;
-
-/** Parameters that may differ from the recorded ones without loss, with the maximum number of rows. */
-const FREE = new Set(['limit', 'places', 'bins', 'all']);
-
 /** Answers from a story, without a server. A request that was not recorded is an error with a message, never an empty answer. */
 export class StoryProvider implements Provider {
   private readonly answers = new Map<string, RecordedAnswer[]>();
@@ -148,7 +143,7 @@ export class StoryProvider implements Provider {
     const [node, slot, health] = [[] as number[], [] as number[], [] as number[]];
     const numbers = new Map(names.map((name) => [name as string, [] as number[]]));
     const all = new Set(wanted);
-    for (const columns of decoded) {
+    for (const [part, columns] of decoded.entries()) {
       const rows = columns.i32('node');
       const slots = key === 'tensors' ? columns.i32('slot') : null;
       const healths = key === 'nodes' ? columns.u8('health') : null;
@@ -163,6 +158,8 @@ export class StoryProvider implements Provider {
           for (const number of columns.f64(name).subarray(i * width, (i + 1) * width)) out.push(number);
         }
       });
+      // Views of the author may be of the same nodes.
+      for (const name of parts[part]!.query[key]!.split(',')) all.delete(name);
     }
     const out: Record<string, ColumnSource> = { node: Int32Array.from(node) };
     if (key === 'tensors') out.slot = Int32Array.from(slot);
@@ -181,19 +178,6 @@ function isWholeTable(query: Named): boolean {
 function notHeld(): ApiError {
   return new ApiError(404, 'This story does not contain that part of the run.', 'Open the run itself with tensortap serve to see it.');
 }
-
-/** A query as the recorder writes it: texts, without empty ones. */
-export function namedQuery(query: Query): Named {
-  const set = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== false && value !== '');
-  return Object.fromEntries(set.map(([key, value]) => [key, value === true ? '1' : String(value)]));
-}
-
-function sameQuery(a: Named, b: Named): boolean {
-  const [left, right] = [significant(a), significant(b)];
-  return left.length === right.length && left.every(([key, value]) => b[key] === value);
-}
-
-const significant = (query: Named) => Object.entries(query).filter(([key]) => !FREE.has(key));
 
 function without(query: Named, key: string): Named {
   const { [key]: _, ...rest } = query;

@@ -144,7 +144,9 @@ function readLink(hash: string): DeepLink {
 /** Applies an address. */
 function take(next: DeepLink, unread: readonly string[]): void {
   const { run, graph, worker, tensor, visit, dims, range, selected, color } = next;
-  const scopes = [...(next.open ?? []), ...next.unstacked, ...next.unfolded, ...next.folded].filter((scope) => scope !== '*');
+  // Rows of the timeline such as `Cast …` and `net/…` are several nodes.
+  const rows = [...next.unfolded, ...next.folded].filter((path) => !path.endsWith('…'));
+  const scopes = [...(next.open ?? []), ...next.unstacked, ...rows].filter((scope) => scope !== '*');
   const [step, layer] = [next.follow ? null : next.step, tensor === null && selected === null ? next.layer : null];
   linkRequest.value = { run, graph, worker, tensor, visit, dims, range, selected, scopes, layer, color, step, unread };
   apply(next);
