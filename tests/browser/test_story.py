@@ -146,7 +146,7 @@ def test_a_story_counts_its_steps_and_offers_the_filters_that_it_can_answer(
     chips = offline.get_by_role("group", name="Quick filters").get_by_role("button")
     expect(chips).to_have_text(["NaN/Inf", "Largest first"])
     expect(offline.get_by_test_id("table-where")).to_have_count(0)
-    layers = offline.get_by_label("Layer", exact=True)
+    layers = offline.locator(".table-toolbar select").last
     layer = layers.locator("option").nth(1).get_attribute("value") or ""
     before = offline.get_by_test_id("table-total").inner_text()
     layers.select_option(layer)
