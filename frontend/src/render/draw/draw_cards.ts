@@ -448,13 +448,14 @@ function drawBadge({ context, theme, camera }: CardFrame, { item, x, y, width }:
   if (text === '') return;
   const scale = 1 / Math.min(1, Math.max(0.5, camera.zoom));
   const [wide, high] = [(text.length > 3 ? 62 : 34) * scale, 16 * scale];
-  const left = x + width - wide - 8;
+  // Mostly above the card, whose name is as wide as the card.
+  const [left, top] = [x + width - wide - 8, y - 0.75 * high];
   context.beginPath();
-  context.roundRect(left, y - high / 2, wide, high, high / 2);
+  context.roundRect(left, top, wide, high, high / 2);
   context.fillStyle = text === 'NaN' ? theme.nan.border : theme.inf.border;
   context.fill();
   context.textAlign = 'center';
-  write(context, theme.name === 'dark' ? '#14171d' : '#ffffff', 10.5 * scale, 600, left + wide / 2, y + 0.5, text);
+  write(context, theme.name === 'dark' ? '#14171d' : '#ffffff', 10.5 * scale, 600, left + wide / 2, top + high / 2 + 0.5, text);
   context.textAlign = 'left';
 }
 
