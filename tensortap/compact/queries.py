@@ -158,8 +158,9 @@ class _Tables:
         self._connection, self._run_dir = connection, run_dir
         self._reader, self._manifest, self._query = reader, manifest, query
         self.files: list[str] = []  # that DuckDB opens
-        # sentences about what is missing
+        # Sentences about what is missing, or of another run.
         self.damage = [*manifest.damage, *reader.missing_workers().values()]
+        self.damage += filter(None, [reader.info().damage])
         self.dropped = {worker: mark.position.dropped for worker, mark in manifest.workers.items()}
         self._tables: list[pa.Table] = []  # of files that it cannot open
 
@@ -191,7 +192,7 @@ class _Tables:
                 count += sum(commit.batch.num_rows for commit in commits)
                 pieces.append(stream_rows([commit.batch for commit in commits], info.worker))
             self.dropped[info.worker] = tail.dropped
-            missing = [*tail.damage, *([] if tail.denied is None else [tail.denied])]
+            missing = [*tail.damage, *filter(None, [tail.denied])]
             if tail.closed and not missing:
                 missing = wrong_total(self._run_dir / info.worker, count)
             entries = _entries(self._run_dir / info.worker)
@@ -202,7 +203,8 @@ class _Tables:
                 closed = f"{info.worker} was closed, but its statistics are truncated."
                 missing.append(f"{closed} {tail.pending or ''}".strip())
             elif mark is None:
-                missing += missing_statistics(info.worker, names)
+                missing += missing_statistics(info.worker, entries)
+            missing += filter(None, [info.damage])
             self.damage += [sentence for sentence in missing if sentence not in self.damage]
         if not pieces:
             return stream_rows([_no_rows(columns)], "")

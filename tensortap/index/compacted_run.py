@@ -83,7 +83,7 @@ class CompactedRun:
         run_dir: Path,
         identity: Entry | None,
         manifest: bytes,
-        refused: DeniedError | None = None,
+        refused: DamagedError | None = None,
     ) -> None:
         self._run_dir, self._identity = run_dir, identity
         self.checksum: int = google_crc32c.value(manifest)
@@ -124,7 +124,9 @@ class CompactedRun:
             if has_streams(run_dir):
                 return None
             return cls(run_dir, identity, b"", DeniedError(MANIFEST if identity else FOLDER))
-        except (OSError, DamagedError):
+        except DamagedError as error:  # as of a link, which is not followed
+            return None if has_streams(run_dir) else cls(run_dir, identity, b"", error)
+        except OSError:
             return None
         return cls(run_dir, identity, manifest)
 

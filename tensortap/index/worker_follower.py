@@ -129,7 +129,7 @@ class WorkerFollower:
         entries = _entries(self._folder)
         names = [entry.name for entry in entries]
         self._catalog.prune(self.info.worker, pruned_files(names))
-        self._missing_statistics = missing_statistics(self.info.worker, names)
+        self._missing_statistics = missing_statistics(self.info.worker, entries)
         self._live = False
         if not self._tail.closed:
             self._live = self.info.is_live(self._folder, entries)

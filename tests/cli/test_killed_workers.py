@@ -50,6 +50,20 @@ def test_a_damaged_last_commit_of_a_killed_worker_is_damage(run: Run, tmp_path: 
     assert what in client.get(f"/api/runs/{listed['id']}/snapshots").headers["X-Tensortap-Damage"]
 
 
+def test_empty_statistics_of_a_killed_worker_are_damage(run: Run, tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("a", np.ones(2000), step=0)
+    (stats,) = tmp_path.rglob("stats-*")
+    (stats.parent / "closed.json").unlink()
+    stats.write_bytes(b"")
+    _age(stats.parent)
+    (row,) = json.loads(run("ls", tmp_path, "--json")[1])
+    what = f"{stats.parent.name}: stats-000000.arrows is empty."
+    assert (row["damaged"], run("check", tmp_path)[0]) == (True, 1)
+    assert json.loads(run("info", tmp_path / "r", "--json")[1])["damage"] == [what]
+    assert what in run("sql", tmp_path / "r", "SELECT count(*) FROM snapshots")[2]
+
+
 def test_an_incomplete_last_event_of_a_killed_worker_is_reported(run: Run, tmp_path: Path) -> None:
     with DumpWriter(tmp_path, "r") as writer:
         writer.log("a", 1.0, step=0)
@@ -62,4 +76,7 @@ def test_an_incomplete_last_event_of_a_killed_worker_is_reported(run: Run, tmp_p
     _age(events.parent)
     (row,) = json.loads(run("ls", tmp_path, "--json")[1])
     assert (row["damaged"], row["unfinished"]) == (False, True)
-    assert "its events end in an incomplete line" in run("check", tmp_path)[1]
+    what = "its events end in an incomplete line"
+    assert what in run("check", tmp_path)[1]
+    assert what in run("info", tmp_path / "r")[1]
+    assert what in json.loads(run("info", tmp_path / "r", "--json")[1])["damage"][0]

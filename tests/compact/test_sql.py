@@ -220,3 +220,18 @@ def test_times_and_lists_are_json(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["sql", str(tmp_path), f"{query} FROM snapshots GROUP BY day", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert (type(row["n"]), row["one"], len(row["day"])) == (int, 1, 10)
+
+
+def test_a_damaged_or_foreign_worker_is_reported(tmp_path: Path) -> None:
+    write_worker(tmp_path, range(2))
+    mine, other = write_worker(tmp_path, range(2)), write_worker(tmp_path / "else", range(2), rank=1)
+    run_dir = tmp_path / "r"
+    (run_dir / mine / "worker.json").write_text("{}")
+    shutil.copytree(tmp_path / "else/r" / other, run_dir / other)
+    (run_dir / "gone-1-00000000.started").touch()
+    damage: list[str] = []
+    query_run(run_dir, "SELECT * FROM workers", damage.extend)
+    text = "\n".join(damage)
+    assert f"{mine}: worker.json names no worker." in text
+    assert f"{other}: worker.json belongs to another run." in text
+    assert "gone-1-00000000: its folder is missing." in text

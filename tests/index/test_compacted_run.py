@@ -385,6 +385,17 @@ def test_a_missing_manifest_is_reported(copy: Path, capsys: pytest.CaptureFixtur
     assert log.runs[0].catalog.rows == ROWS
 
 
+def test_a_manifest_that_is_a_link_is_not_followed_and_reported(copy: Path) -> None:
+    manifest = copy / "r/compact/manifest.json"
+    manifest.rename(copy / "manifest.json")
+    manifest.symlink_to(copy / "manifest.json")
+    (copy / "r/run.json").write_bytes((copy.parent / "whole/r/run.json").read_bytes())
+    _, run = opened(copy)
+    (sentence,) = run.damage
+    assert sentence.startswith("compact/manifest.json: manifest.json cannot be read: ")
+    assert "Links are not followed." in sentence
+
+
 def test_a_graph_that_was_not_copied_with_the_others_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

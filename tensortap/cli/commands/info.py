@@ -71,7 +71,8 @@ def _facts(found: RunIndex) -> dict[str, Any]:
         "workers": list(found.workers),
         "graphs": list(found.graphs),
         "events": found.events.events(),
-        "damage": found.damage,  # after the graphs, which are read for their counts
+        # After the graphs, which are read for their counts.
+        "damage": [*found.damage, *found.unfinished],
     }
 
 
@@ -83,8 +84,7 @@ def _print_workers(out: Console, found: RunIndex) -> None:
         table.add_row(cell(worker.id), rank, f"{worker.snapshots:,}", f"{worker.dropped:,}", state)
     out.print()
     out.print(table)
-    pending = [f"{worker.id}: {worker.pending}" for worker in found.workers if worker.pending]
-    for sentence in (*found.damage, *pending):
+    for sentence in (*found.damage, *found.unfinished):
         out.print(cell(sentence, "red"))
 
 

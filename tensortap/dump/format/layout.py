@@ -45,15 +45,19 @@ def values_path(worker_dir: Path, number: int) -> Path:
     return worker_dir / f"values-{number:06d}.safetensors"
 
 
-def missing_statistics(worker: str, names: Iterable[str]) -> list[str]:
+def missing_statistics(worker: str, entries: Iterable[Entry]) -> list[str]:
     """A sentence where all statistics of a worker are missing: values are only written after the first.
 
     Args:
-        names: of the files in its folder.
+        entries: of its folder.
     """
-    kinds = {name.split("-")[0] for name in names}
-    lost = "values" in kinds and "stats" not in kinds
-    return [f"{worker}: {stats_path(Path(), 0).name} is missing."] if lost else []
+    sizes: dict[str, int] = {}  # by kind of file
+    for entry in entries:
+        kind = entry.name.split("-")[0]
+        sizes[kind] = sizes.get(kind, 0) + entry.size
+    if "values" not in sizes or sizes.get("stats"):
+        return []
+    return [f"{worker}: {stats_path(Path(), 0).name} is {'empty' if 'stats' in sizes else 'missing'}."]
 
 
 def is_foreign(worker: str, record: Mapping[str, Any]) -> bool:
