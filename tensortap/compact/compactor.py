@@ -106,7 +106,7 @@ def compact_run(
         known, why = _known(run_dir, rebuild)
         if not has_streams(run_dir) and any((run_dir / FOLDER).glob("*.parquet")):
             return _without_streams(run_dir, known)
-        for sentence in reader.missing_workers().values():
+        for sentence in reader.missing_folders().values():
             hint = "'tensortap check --repair' writes a repaired copy; compact the copy."
             raise DamagedError(sentence, hint)
         found = _scan(run_dir, engine, [info.worker for info in reader.workers()], known, advance)

@@ -159,7 +159,7 @@ class _Tables:
         self._reader, self._manifest, self._query = reader, manifest, query
         self.files: list[str] = []  # that DuckDB opens
         # Sentences about what is missing, or of another run.
-        self.damage = [*manifest.damage, *reader.missing_workers().values()]
+        self.damage = [*manifest.damage, *reader.missing_folders().values()]
         self.damage += filter(None, [reader.info().damage])
         self.dropped = {worker: mark.position.dropped for worker, mark in manifest.workers.items()}
         self._tables: list[pa.Table] = []  # of files that it cannot open

@@ -12,7 +12,7 @@ from typing import Any
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, DeniedError, NotFoundError, TensortapError
-from tensortap.core.names import GRAPHS
+from tensortap.core.names import GRAPHS, is_worker_name
 from tensortap.core.progress import Advance
 from tensortap.core.text import counted
 from tensortap.dump.format.layout import COMPACT
@@ -89,7 +89,7 @@ class RunIndex:
         self._info_damage: list[str] = []
         self._recordings = RunRecordings(path)
         self._info_denied = False  # it is unreadable
-        self._missing_workers: dict[str, str] = {}  # sentences by worker
+        self._missing_folders: dict[str, str] = {}  # sentences by folder
         self._lost: dict[tuple[object, ...], str] = {}  # damaged values, and why
         self._lost_at = 0  # `catalog.prunings` when they were read
         self._saved = None if shared.cache is None else SavedRun(shared.cache, path)
@@ -169,7 +169,7 @@ class RunIndex:
         """Differs whenever any answer may differ: statuses include the numbers of snapshots."""
         return (
             *(self.error, self.created, self.workers, self.recorded_graphs, *self.denied),
-            *self._missing_workers.values(),
+            *self._missing_folders.values(),
             *(self.events.version, self.catalog.prunings, len(self._lost)),
         )
 
@@ -300,7 +300,7 @@ class RunIndex:
     def _find_workers(self, reader: RunReader) -> None:
         known = [] if self._compacted is None else self._compacted.worker_infos()
         here = reader.workers()
-        self._missing_workers = reader.missing_workers()
+        self._missing_folders = reader.missing_folders()
         found = {info.worker: info for info in [*known, *here]}
         workers = dict(sorted(found.items(), key=lambda each: (each[1].started, each[0])))
         if not self._followers.keys() <= workers.keys():
@@ -431,7 +431,7 @@ class RunIndex:
         denied = [] if self._graph_cache is None else self._graph_cache.denied
         compacted = [] if self._compacted is None else self._compacted.damage
         lost = list(self._lost.values()) if self._lost_at == self.catalog.prunings else []
-        found = self._info_damage + denied + compacted + [*self._missing_workers.values()] + workers
+        found = self._info_damage + denied + compacted + [*self._missing_folders.values()] + workers
         return found + graphs + self.events.damage + lost + self._recordings.damage
 
     def recordings(self) -> list[tuple[RecordingPlace, RecordingNote]]:
@@ -441,7 +441,10 @@ class RunIndex:
     @property
     def lossy_workers(self) -> set[str]:
         """Workers of which snapshots may be lost."""
-        return {*self._missing_workers, *(worker.id for worker in self.workers if worker.damage)}
+        return {
+            *filter(is_worker_name, self._missing_folders),
+            *(worker.id for worker in self.workers if worker.damage),
+        }
 
     @property
     def unfinished(self) -> list[str]:

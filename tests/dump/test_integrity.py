@@ -12,6 +12,7 @@ import pytest
 from dump_tools import stats_files, values_files
 
 from tensortap.__main__ import main
+from tensortap.compact.queries import query_run
 from tensortap.dump.maintenance.repair import repair_run
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.write.writer import DumpWriter
@@ -200,3 +201,31 @@ def test_a_worker_that_is_gone_is_damage(tmp_path: Path, capsys: pytest.CaptureF
             f"{worker.worker}: its folder is missing. Copy it again, or remove {worker.worker}.started, too."
         ]
         assert count == len(damage)
+
+
+def test_links_in_place_of_folders_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """GIVEN a run whose worker and recordings are links WHEN it is read THEN it does not look empty."""
+    write_three(tmp_path)
+    run_dir = tmp_path / "r"
+    worker = next(path for path in run_dir.iterdir() if path.is_dir() and path.name != "graphs")
+    worker.rename(tmp_path / "elsewhere")
+    worker.symlink_to(tmp_path / "elsewhere")
+    (run_dir / "recordings").symlink_to(tmp_path / "elsewhere")
+    sentences = {
+        f"{name} is not a folder. Links are not followed without --follow-links."
+        for name in (worker.name, "recordings")
+    }
+    damage, count = damage_of(tmp_path, capsys)
+    assert (sentences <= set(damage), count) == (True, 2)
+    damage = []
+    query_run(run_dir, "SELECT * FROM snapshots", damage.extend)
+    assert sentences <= set(damage)
+
+
+def test_a_recording_that_is_a_link_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_three(tmp_path)
+    (tmp_path / "r/recordings").mkdir()
+    (tmp_path / "r/recordings/1-0-00000000").symlink_to(tmp_path)
+    damage, count = damage_of(tmp_path, capsys)
+    assert "1-0-00000000" in damage[0]
+    assert count == 1

@@ -262,9 +262,9 @@ def test_a_worker_that_starts_while_its_run_is_listed_is_not_missing(
         name = writer.worker
     reader, scan = RunReader(tmp_path / "r"), runs.scan
     monkeypatch.setattr(runs, "scan", lambda folder: [entry for entry in scan(folder) if entry.name != name])
-    assert reader.missing_workers() == {}
+    assert reader.missing_folders() == {}
     (tmp_path / "r" / name).rename(tmp_path / "moved")
-    assert {name: text.partition(":")[0] for name, text in reader.missing_workers().items()} == {name: name}
+    assert {name: text.partition(":")[0] for name, text in reader.missing_folders().items()} == {name: name}
 
 
 def test_opening_a_run_at_an_address_requests_what_is_not_left_over(

@@ -16,6 +16,7 @@ from tensortap.storage.files import crc32c
 from tensortap.storage.filesystem import exists, scan
 
 COMPACT = "compact"  # the folder of a run's compacted statistics
+RECORDINGS = "recordings"  # the folder of a run's recordings
 COMPACT_MANIFEST = "manifest.json"  # in it
 VIEWER_PART = "viewer/story.json.gz"  # in a .tap.zip, beside its run
 HEADER = 256 << 10  # bytes reserved at the start of a shard; the length word says HEADER - 8

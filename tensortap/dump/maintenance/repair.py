@@ -91,7 +91,7 @@ def repair_run(run_dir: Path, out: Path, advance: Notice = ignore_notice) -> Rep
     out.mkdir(parents=True)
     try:
         _copy_run_file(reader, out, done)
-        done.skipped += reader.missing_workers().values()
+        done.skipped += reader.missing_folders().values()
         _copy_graphs(reader, out, done)
         for worker in reader.workers():
             if worker.run_id not in ("", reader.info().id):

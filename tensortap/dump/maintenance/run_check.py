@@ -83,7 +83,7 @@ def check_run(name: str, path: Path, advance: Notice = ignore_notice, engine: En
         report.damage.append(f"{damage} 'check --repair' restores it from the workers' files.")
     _check_graphs(reader, report)
     report.workers = len(workers)
-    report.damage += reader.missing_workers().values()
+    report.damage += reader.missing_folders().values()
     if engine is None or is_remote(path) or not path.is_dir():
         engine = LocalEngine(1)
     tasks = _plan_tasks(path, workers)

@@ -20,7 +20,7 @@ from tensortap.storage.links import trust
 from tensortap.storage.uri import is_remote
 
 from ..format.graphs import count_nodes, is_graph_id, read_graph, read_graph_table
-from ..format.layout import COMPACT, COMPACT_MANIFEST, stats_path
+from ..format.layout import COMPACT, COMPACT_MANIFEST, RECORDINGS, stats_path
 from ..format.run_files import (
     OTHER_RUN,
     RUN_FILE,
@@ -216,16 +216,24 @@ class RunReader:
             return found
         return replace(found, damage=f"{name}: {WORKER_FILE} belongs to another run. Copy the run again.")
 
-    def missing_workers(self) -> dict[str, str]:
-        """Workers whose folders were removed, with a sentence each; none if `compact/` replaces them all.
+    def missing_folders(self) -> dict[str, str]:
+        """Folders of workers that were removed, unless `compact/` replaces them all, and links in place of a
+        folder, with a sentence each.
 
         Raises OSError.
         """
-        names = {entry.name for entry in scan(self.path)}
+        entries = scan(self.path)
+        names = {entry.name for entry in entries}
+        links = {
+            entry.name: f"{entry.name} is not a folder. Links are not followed without --follow-links."
+            for entry in entries
+            if not entry.is_folder
+            if entry.name in (COMPACT, GRAPHS, RECORDINGS) or is_worker_name(entry.name)
+        }
         if not any(map(is_worker_name, names)) and _is_file(self.path / COMPACT / COMPACT_MANIFEST):
-            return {}
+            return links
         marked = sorted(name.removesuffix(STARTED) for name in names if name.endswith(STARTED))
-        return {
+        return links | {
             name: f"{name}: its folder is missing. Copy it again, or remove {name + STARTED}, too."
             for name in marked
             if name not in names and is_worker_name(name) and not is_folder(self.path / name)

@@ -21,12 +21,13 @@ from tensortap.storage.files import FileReader, json_bytes, publish_json, read_j
 from tensortap.storage.filesystem import exists, is_folder, scan, stat_path
 from tensortap.storage.uri import is_remote
 
+from ..format.layout import RECORDINGS
 from ..read.runs import RunReader
 from .blobs import LARGE, SMALL, BlobReader, Blobs, FolderBlobs, get, large_name, store
 from .recording import Recording
 from .recording_manifest import checked_manifest, from_manifest, to_manifest
 
-FOLDER = "recordings"
+FOLDER = RECORDINGS
 MANIFEST = "recording.json"
 MAX_MANIFEST = 64 << 20
 _BEING_WRITTEN = 600.0  # s, after which a writer that did nothing was killed
@@ -99,7 +100,7 @@ def find_recordings(
     found = []
     for entry in entries:
         name = _NAME.match(entry.name)
-        if name and entry.is_folder:
+        if name:
             try:
                 stat_path(base / entry.name / MANIFEST)
             except OSError as error:

@@ -97,7 +97,14 @@ def _print(found: RunIndex, findings: Findings, arguments: argparse.Namespace) -
     report_damage(found)
     if arguments.json:
         fields = {"findings": findings.findings, "failed": findings.failed, "left_out": findings.left_out}
-        print_json({"run": found.name, **fields, "raised": findings.raised, "damage": [*found.damage, *found.unfinished]})
+        print_json(
+            {
+                "run": found.name,
+                **fields,
+                "raised": findings.raised,
+                "damage": [*found.damage, *found.unfinished],
+            }
+        )
     else:
         print_findings(found.name, findings, console(), muted=arguments.muted)
 
