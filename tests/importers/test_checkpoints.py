@@ -83,6 +83,21 @@ def test_damaged_bytes_of_a_tensor_are_noticed(artefacts: Path, tmp_path: Path) 
     assert "layer/w: Its bytes are damaged" in " ".join(found.notes)
 
 
+def test_damaged_text_and_a_damaged_index_are_reported(artefacts: Path, tmp_path: Path) -> None:
+    for name in ("ckpt-10", "ckpt-20"):
+        for suffix in (".index", ".data-00000-of-00001"):
+            shutil.copy(artefacts / "checkpoints" / "tf2" / f"{name}{suffix}", tmp_path)
+    data, index = tmp_path / "ckpt-10.data-00000-of-00001", tmp_path / "ckpt-20.index"
+    data.write_bytes(data.read_bytes().replace(b"longer", b"lonver"))
+    index.write_bytes(index.read_bytes()[:-1])
+
+    found = import_source(tmp_path, tmp_path / "logs", "run")
+
+    assert found.snapshots == 3
+    assert any("text: Its bytes are damaged" in note for note in found.notes)
+    assert "Skipped: ckpt-20.index: it is not an index of a checkpoint, or is damaged." in found.notes
+
+
 def test_a_missing_data_file_is_a_sentence(artefacts: Path, tmp_path: Path) -> None:
     shutil.copy(artefacts / "checkpoints" / "tf2" / "ckpt-10.index", tmp_path)
     with pytest.raises(Exception, match=r"ckpt-10\.data-00000-of-00001 is missing"):

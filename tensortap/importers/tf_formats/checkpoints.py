@@ -63,6 +63,9 @@ def read(path: Path, builder: RunBuilder) -> None:
     series: dict[str, list[Path]] = defaultdict(list)
     for prefix in _prefixes(path):
         series[without_step(prefix.name)].append(prefix)
+    for found in sorted(path.glob("*.index")) if path.is_dir() else ():
+        if not _is_index(found):
+            builder.note(f"Skipped: {found.name}: it is not an index of a checkpoint, or is damaged.")
     for name, prefixes in series.items():
         with builder.writer(name if len(series) > 1 else "") as out:
             for step, prefix in _steps(prefixes):
@@ -148,7 +151,7 @@ class _Bundle:
             return self._together(key, entry, numpy_dtype(dtype), shape, name)
         data = self._bytes(entry, shape, name)
         if dtype == "string":
-            return _strings(data, shape, name)
+            return _strings(data, shape, name, entry.crc32c)
         if entry.crc32c and masked_crc32c(data) != entry.crc32c:
             raise RefusedError("Its bytes are damaged: the checksum is wrong.")
         return from_bytes(data, numpy_dtype(dtype), shape, name)
@@ -179,8 +182,9 @@ class _Bundle:
             raise RefusedError(f"The file {path.name} is missing.") from error
 
 
-def _strings(data: bytes, shape: tuple[int, ...], name: str) -> Array:
-    """Lengths as varints, their checksum, then the bytes."""
+def _strings(data: bytes, shape: tuple[int, ...], name: str, crc: int) -> Array:
+    """Lengths as varints, their checksum, then the bytes. `crc`: of the lengths as integers, that checksum
+    and the bytes; 0 for none."""
     count = check_array_size(shape, 1, name)
     if count > len(data):
         raise RefusedError(f"{name} has {len(data):,} bytes for {count:,} strings.")
@@ -188,9 +192,12 @@ def _strings(data: bytes, shape: tuple[int, ...], name: str) -> Array:
     for _ in range(count):
         length, at = read_varint(data, at)
         lengths.append(length)
-    at += 4
-    if at + sum(lengths) != len(data):
+    if at + 4 + sum(lengths) != len(data):
         raise RefusedError(f"{name} is damaged: its strings do not match its size.")
+    numbers = b"".join(length.to_bytes(4 if length < 1 << 32 else 8, "little") for length in lengths)
+    if crc and masked_crc32c(numbers + data[at:]) != crc:
+        raise RefusedError("Its bytes are damaged: the checksum is wrong.")
+    at += 4
     texts = np.empty(count, object)
     for i, length in enumerate(lengths):
         texts[i] = data[at : at + length]
