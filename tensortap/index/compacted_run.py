@@ -56,8 +56,8 @@ from .compacted_rows import FILE_COLUMNS, CompactedRows, RowsCache, Summary
 
 _STREAM_BYTES = 64 << 20  # bytes of the compacted streams: some 500,000 snapshots
 _MOST_BYTES = 4 << 30  # of a part, decoded
-# Rows of a file: some 360 bytes each in memory. Times, numbers and checksums take more than 4 each as stored.
-_MOST_ROWS, _LEAST_ROW = 500_000, 4
+# Cells (rows by columns) of a file: 14 bytes each in memory, and 8 more of them for each stored byte.
+_MOST_CELLS, _CELLS_PER_BYTE = 12 << 20, 8
 _FEW = 8  # snapshots per one that is read without the others
 _READERS = 16  # files that are read at once: most of the time goes by until a bucket answers
 _FIRST = ("first_worker", "first_seq")
@@ -398,7 +398,7 @@ class CompactedRun:
             groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
             if rows not in (None, metadata.num_rows) or sum(g.total_byte_size for g in groups) > _MOST_BYTES:
                 raise DamagedError(f"{file.file} has more rows than its manifest says.")
-            if metadata.num_rows > _MOST_ROWS + len(data) // _LEAST_ROW:
+            if metadata.num_rows * len(names) > _MOST_CELLS + _CELLS_PER_BYTE * len(data):
                 raise DamagedError(f"{file.file} claims {metadata.num_rows:,} rows in {len(data):,} bytes.")
             if wanted is None:
                 table = read_parquet(data, names)
