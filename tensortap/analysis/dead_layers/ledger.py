@@ -196,7 +196,8 @@ class LostUpdates(NamedTuple):
 
 
 def count_lost_updates(view: RunView, tensor: TensorRole, weight: TensorRole | None) -> LostUpdates:
-    """Count the lost updates of a weight.
+    """Count the lost updates of a weight. A step at which nothing changes, before another at which most
+    elements do, has no update.
 
     Needs values of the weight at neighbouring steps, and of the gradient at the first of them.
     """
@@ -209,7 +210,7 @@ def count_lost_updates(view: RunView, tensor: TensorRole, weight: TensorRole | N
     if pairs:
         skipped = steps_of_nonfinite_gradients(view, tensor.graph)
         pairs = [step for step in pairs if step not in skipped]
-    same, moved = dict[int, int](), 0
+    same, all_of = dict[int, int](), dict[int, int]()
     for step in _chosen(pairs, int(gradient_rows["size"].max(initial=1))):
         wanted = [grads[step], weights[step], weights[step + 1]]
         values = [value for _, value in stored_values(view.run, wanted)]
@@ -217,9 +218,13 @@ def count_lost_updates(view: RunView, tensor: TensorRole, weight: TensorRole | N
             gradient_value, before, after = values
             pushed = gradient_value != 0
             same[step] = int(np.count_nonzero(pushed & (before == after)))
-            moved += int(np.count_nonzero(pushed))
-    at = tuple(step for step, count in same.items() if count)
-    return LostUpdates(sum(same.values()) / moved if moved else None, len(same), len(pairs), at)
+            all_of[step] = int(np.count_nonzero(pushed))
+    moving = max((step for step, count in same.items() if 2 * count < all_of[step]), default=-1)
+    # Accumulated gradients: the program updates nothing at these steps.
+    for step in [step for step, count in same.items() if step < moving and count == all_of[step]]:
+        del same[step], all_of[step]
+    at, pushes = tuple(step for step, count in same.items() if count), sum(all_of.values())
+    return LostUpdates(sum(same.values()) / pushes if pushes else None, len(same), len(pairs), at)
 
 
 def _chosen(pairs: list[int], size: int) -> list[int]:
