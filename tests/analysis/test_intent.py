@@ -43,6 +43,11 @@ FOUND_BY = {  # program -> (rule, part of the text)
     "broadcast_targets": ("BroadcastLoss", "targets of shape 32 with outputs of shape 32×1"),
     "softmax_over_queries": ("SoftmaxAxis", "sum to 1 over axis 1, but model_1/MatMul_1 sums over axis 2"),
     "positive_mask": ("MaskSign", "reaches 1e+09"),
+    "weights_as_column": ("BroadcastLoss", "combines weights, of shape 32×1, with Sparse"),
+    "constant_pixels": ("InputNotNormalized", "IteratorGetNext:0 is 1 everywhere"),
+    "falling_loss": ("NegatedLoss", "falls without bound"),
+    "softmax_over_rows": ("SoftmaxAxis", "sum to 1 over axis 1 of 32×8×8×2, but"),
+    "warm_up_of_zero": ("LearningRate", "The learning rate is 0."),
 }
 LINES = {  # where the comment is
     "layer_never_called": "never called",
@@ -50,6 +55,8 @@ LINES = {  # where the comment is
     "broadcast_targets": "# broadcast",
     "softmax_over_queries": "# over an axis",
     "positive_mask": "# masked",
+    "weights_as_column": "# weighted",
+    "softmax_over_rows": "# over an axis of pixels",
 }
 MEDIUM = {"shuffled_labels"}  # a small learning rate might look the same
 ALONE = {  # those whose rule is the first to be named
@@ -57,7 +64,8 @@ ALONE = {  # those whose rule is the first to be named
     *("layer_never_called", "exploding_rate", "stopped_gradient", "autoencoder", "large_rate"),
     *("relu_logits", "softmax_of_one", "softmax_over_batch", "broadcast_targets"),
     *("forgotten_encoder", "labels_as_feature", "keep_probability", "wrong_sign", "relu_head", "pixels"),
-    *("softmax_over_queries", "positive_mask"),
+    *("softmax_over_queries", "positive_mask", "weights_as_column", "constant_pixels", "falling_loss"),
+    *("softmax_over_rows", "warm_up_of_zero"),
     *("tanh_logits", "blank_inputs", "pixels_divided_twice", "labels_from_one", "untracked_layer"),
 }
 

@@ -372,6 +372,7 @@ def test_units_that_were_looked_at_in_kept_values_say_so(tmp_path: Path) -> None
     run = synthetic_run(tmp_path, (X, node("relu", "Relu", "x", kind="output")), fed, keep="value")
     (found,) = findings_of("DeadRelu", run)
     assert (found.steps, found.of, found.looked_at) == (8, 8, "checked values, of 20 stored")
+    assert found.severity == "medium"  # three of eight are active
     out = io.StringIO()
     print_findings("made", check_rules(run), Console(file=out, width=200), muted=False)
     assert "(8 of 8 checked values, of 20 stored)" in out.getvalue()

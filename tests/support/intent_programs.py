@@ -27,7 +27,7 @@ WATCH = [
     Watch(steps=every(2), kinds=("input", "weight", "gradient", "output"), keep="value"),
     Watch(
         steps=every(2),
-        nodes="loss|Softmax|dropout|model_1/(add|truediv)$|^(sgd|adam)[^/]*/Cast/Read",
+        nodes="loss|Softmax|dropout|model_1/(add|truediv)$|^adam/mul$|^(sgd|adam)[^/]*/Cast/Read",
         keep="value",
     ),
 ]
@@ -394,6 +394,68 @@ def positive_mask(logdir: Path, run: str, broken: bool) -> None:
     attention(logdir, run, 2, 1e9 if broken else -1e9)
 
 
+def weights_as_column(logdir: Path, run: str, broken: bool) -> None:
+    """Weights of shape (32, 1) times losses of shape (32,)."""
+    x, y = table()
+    model = mlp()
+    optimizer = keras.optimizers.Adam(1e-2)
+    with Tap(logdir / run, watch=WATCH) as tap:
+
+        @tap.function
+        def train_step(x: Any, y: Any, weights: Any) -> Any:
+            with tf.GradientTape() as tape:
+                losses = tf.nn.sparse_softmax_cross_entropy_with_logits(y, model(x, training=True))
+                loss = tf.reduce_mean(losses * (weights if broken else weights[:, 0]))  # weighted
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+            return loss
+
+        for start in range(0, 12 * BATCH, BATCH):
+            part = slice(start, start + BATCH)
+            train_step(tf.constant(x[part]), tf.constant(y[part]), tf.ones((BATCH, 1)) / 2)
+
+
+def constant_pixels(logdir: Path, run: str, broken: bool) -> None:
+    """Pixels that were clipped at 1 after a wrong scale."""
+    x, y = digits()
+    x = np.clip(x.reshape(-1, 64) * 255 + 1, 0, 1) if broken else x.reshape(-1, 64)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    fit(logdir, run, mlp(classes=10, inputs=64), x.astype(np.float32), y, loss=loss)
+
+
+def falling_loss(logdir: Path, run: str, broken: bool) -> None:
+    """A squared error with the wrong sign: the loss falls without bound."""
+
+    def loss_of(labels: Any, outputs: Any) -> Any:
+        return tf.square(labels - outputs) * (-1.0 if broken else 1.0)
+
+    x, _ = table()
+    y = (x @ np.linspace(-1, 1, 8)).astype(np.float32)[:, None]
+    fit(logdir, run, mlp(classes=1), x, y, loss=loss_of, optimizer=keras.optimizers.SGD(0.1))
+
+
+def softmax_over_rows(logdir: Path, run: str, broken: bool) -> None:
+    """Segmentation whose softmax is over the rows of the pictures instead of the classes."""
+    x, _ = digits()
+    layers = keras.layers
+    softmax = layers.Softmax(axis=1 if broken else -1)  # over an axis of pixels
+    model = keras.Sequential([keras.Input((8, 8, 1)), layers.Conv2D(2, 3, padding="same"), softmax])
+    fit(logdir, run, model, x, (x[..., 0] > 0.5).astype(np.int32), loss="sparse_categorical_crossentropy")
+
+
+def warm_up_of_zero(logdir: Path, run: str, broken: bool) -> None:
+    """A warm-up that divides whole numbers."""
+
+    class WarmUp(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
+        def __call__(self, step: Any) -> Any:
+            step = tf.cast(step, tf.int32) + 1
+            share = step // 1000 if broken else step / 10  # whole numbers
+            return 1e-3 * tf.minimum(tf.cast(share, tf.float32), 1.0)
+
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    fit(logdir, run, mlp(), *table(), loss=loss, optimizer=keras.optimizers.Adam(WarmUp()))
+
+
 PROGRAMS: dict[str, tuple[Program, str]] = {  # name -> the program, and the rule that must find the mistake
     program.__name__: (program, rule)
     for program, rule in (
@@ -425,6 +487,11 @@ PROGRAMS: dict[str, tuple[Program, str]] = {  # name -> the program, and the rul
         (broadcast_targets, "BroadcastLoss"),
         (softmax_over_queries, "SoftmaxAxis"),
         (positive_mask, "MaskSign"),
+        (weights_as_column, "BroadcastLoss"),
+        (constant_pixels, "InputNotNormalized"),
+        (falling_loss, "NegatedLoss"),
+        (softmax_over_rows, "SoftmaxAxis"),
+        (warm_up_of_zero, "LearningRate"),
     )
 }
 

@@ -29,6 +29,7 @@ _KEEP_ZEROS = ops(
 )
 _HIDE_NAN = REPLACING | SHAPES | ops("ArgMax ArgMin Relu Relu6")
 _MAX_NODES = 500  # that are searched for NaN
+_NEARLY_ALL = 0.9  # of the units: with more left, a model may still learn
 _LOOKED_INTO = 8  # stored values of one tensor that are read, the latest
 _HISTOGRAMS = 100  # of one tensor, evenly thinned
 
@@ -153,7 +154,9 @@ def _dead_units(view: RunView, tensor: TensorRole, rows: SnapshotRows, limits: L
         at = distinct(np.array(steps))
         of = view.run.catalog.tensors.kept.of(tensor.code)
         looked_at = f"checked values, of {of:,} stored"
-        yield Hit.at(at, len(at), tensor, text, evidence, looked_at=looked_at)
+        severity: Severity | None = None if dead.mean() >= _NEARLY_ALL else "medium"
+        hit = Hit.at(at, len(at), tensor, text, evidence, severity=severity, looked_at=looked_at)
+        yield replace(hit, explains=("LossNotDecreasing", "DeadGradient", "VanishingGradient"))
 
 
 @rule(

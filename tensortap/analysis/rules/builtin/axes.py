@@ -23,6 +23,7 @@ from ...model_graph.roles import Roles, Slot, TensorRole
 from ...run_view.run_view import RunView
 from ..finding import Evidence, Hit
 from ..forward_sources import (
+    CROSS_ENTROPIES,
     Shape,
     captured_tensor,
     forward_rows,
@@ -39,6 +40,10 @@ _SCALINGS = ops("Mul RealDiv")
 _MASKINGS = SELECTS | ops("Add AddV2 Sub")
 _ARITHMETIC = {"Add": np.add, "AddV2": np.add, "Sub": np.subtract, "FloorMod": np.mod}  # of axes
 _REDUCTIONS = ops("Sum Mean Max Min")
+_DIFFERENCES = ops("Sub SquaredDifference")
+_COMBINING = ops("Add AddV2 Mul")
+_ELEMENTWISE = ops("Log Maximum Minimum Neg")  # that a loss applies to probabilities
+_MOST_NODES = 2000  # that are followed from one operand
 _DEEP = 20  # ops between a softmax and what uses it, or that compute a permutation
 _PRODUCTS = MATRIX_PRODUCTS | CONVOLUTIONS
 
@@ -78,6 +83,14 @@ def softmax_axis(view: RunView, limits: Limits) -> Iterable[Hit]:
                 evidence = Evidence(0, "axis of the softmax", use.normalized, use.summed)
                 for hit in _at(view, roles, row, text, evidence):
                     yield replace(hit, help=f"Use axis={use.summed - len(use.shape)} in the softmax.")
+            elif loss := _axis_before_loss(roles, row):
+                text = (
+                    f"{name} makes probabilities that sum to 1 over axis {loss.normalized} of "
+                    f"{_text(loss.shape)}, but {roles.graph.names[loss.product]} takes those of axis "
+                    f"{loss.summed} as classes."
+                )
+                evidence = Evidence(0, "axis of the softmax", loss.normalized, loss.summed)
+                yield from _at(view, roles, row, text, evidence)
 
 
 def _is_layer_output(roles: Roles, row: int) -> bool:
@@ -162,6 +175,43 @@ def _uses(roles: Roles, row: int, shape: Shape) -> list[_Use]:
             elif after := _moved(roles, at, user, axes):
                 waiting.append((user, after))
     return found
+
+
+def _axis_before_loss(roles: Roles, row: int) -> _Use | None:
+    """The cross-entropy of a softmax's output, or of its logits if the loss does not depend on the output
+    (Keras' losses take the logits), if its classes are another axis."""
+    shape = shape_of(roles, (row, 0)) or ()
+    waiting = [(row, tuple(range(len(shape))))]
+    moved = next(iter(sources_of(roles, row)), (row, 0))[0]
+    if roles.graph.op_type[moved] == "Transpose" and not _reaches_loss(roles, row):
+        logits, order = sources_of(roles, moved)[0], _integers(roles, sources_of(roles, moved)[1])
+        if order is not None and sorted(order.tolist()) == list(range(len(shape))):
+            waiting.append((logits[0], tuple(np.argsort(order).tolist())))
+    while waiting and shape:
+        at, axes = waiting.pop()
+        for user in roles.consumers(at):
+            op_type, last = roles.graph.op_type[user], len(shape) - 1
+            if roles.is_backward(user):
+                continue
+            if op_type in CROSS_ENTROPIES and axes[-1] != last:
+                return _Use(user, tuple(shape[axis] for axis in axes), axes.index(last), last)
+            ends = ((shape_of(roles, (each, 0)) or (None,))[-1] for each in (at, user))
+            is_same = op_type in _ELEMENTWISE or (op_type == "Reshape" and len(set(ends)) == 1)
+            if after := axes if is_same else _moved(roles, at, user, axes):
+                waiting.append((user, after))
+    return None
+
+
+def _reaches_loss(roles: Roles, row: int) -> bool:
+    waiting, seen = [row], set[int]()
+    while waiting:
+        row = waiting.pop()
+        if row == roles.loss:
+            return True
+        if row not in seen and not roles.is_backward(row):
+            seen.add(row)
+            waiting += roles.consumers(row)
+    return False
 
 
 def _moved(roles: Roles, row: int, user: int, axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -287,33 +337,60 @@ _FRACTION_BITS = {"float32": 23, "float16": 10, "bfloat16": 7}
 
 @rule(
     "BroadcastLoss",
-    "targets and outputs of different shapes, so that their difference broadcasts",
+    "a vector and a column of data, such as targets and outputs, so that the result broadcasts",
     title="Broadcast in the loss",
     severity="high",
     source="tensortap: the shapes of the targets, of the output and of their difference",
     help="Give both the same shape, e.g. with tf.squeeze(outputs, -1) or targets[:, None].",
-    next_look="Check the shapes of the two inputs of this difference.",
+    next_look="Check the shapes of the two inputs of this op.",
 )
 def broadcast_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
     del limits
     for roles in trained_graphs(view):
-        for row in forward_rows(roles, ("Sub", "SquaredDifference").__contains__):
+        for row in forward_rows(roles, (_DIFFERENCES | _COMBINING).__contains__):
+            if roles.graph.shape[row].count("×") != 1:  # saves parsing the shapes of the inputs
+                continue
             places = [(source, slot) for source, slot, position in roles.inputs(row) if position >= 0]
             shapes = [shape_of(roles, place) for place in places]
             if len(places) != 2 or not _is_outer(*shapes):
                 continue
+            is_difference = roles.graph.op_type[row] in _DIFFERENCES
             for output, target in (places, places[::-1]):
                 is_target = roles.kind.get(source_of(roles, target)[0]) == "input"
-                if is_target and roles.reached[output[0]]:
+                is_target &= is_difference or not any(_is_reshaped(roles, place) for place in places)
+                if is_target and roles.reached[output[0]] and _from_data(roles, output[0]):
                     of = dict(zip(places, map(_text, shapes), strict=True))
-                    names = roles.graph.names
+                    names, result = roles.graph.names, _text(shape_of(roles, (row, 0)))
                     text = (
                         f"{names[row]} compares targets of shape {of[target]} with outputs of shape "
-                        f"{of[output]}: the difference has shape {_text(shape_of(roles, (row, 0)))}, every "
-                        "output minus every target."
+                        f"{of[output]}: the difference has shape {result}, every output minus every target."
                     )
-                    yield from _at(view, roles, row, text, Evidence(0, "rank of the difference", 2.0, 1.0))
+                    if not is_difference:
+                        text = (
+                            f"{names[row]} combines {names[target[0]]}, of shape {of[target]}, with "
+                            f"{names[output[0]]}, of shape {of[output]}: the result has shape {result}, "
+                            "every number of a sample with those of all samples."
+                        )
+                    yield from _at(view, roles, row, text, Evidence(0, "rank of the result", 2.0, 1.0))
                     break
+
+
+def _is_reshaped(roles: Roles, place: Slot) -> bool:
+    """Whether the program gave an operand its shape, as `x[:, None]` does: then it broadcasts on purpose."""
+    return roles.graph.op_type[place[0]] in ("ExpandDims", "Reshape", "StridedSlice", "Transpose")
+
+
+def _from_data(roles: Roles, row: int) -> bool:
+    """Whether an operand is computed from an input: a parameter may be as long as a batch by chance."""
+    waiting, seen = [row], set[int]()
+    while waiting and len(seen) < _MOST_NODES:
+        row = waiting.pop()
+        if roles.kind.get(row) == "input":
+            return True
+        if row not in seen:
+            seen.add(row)
+            waiting += [source for source, _, _ in roles.inputs(row)]
+    return False
 
 
 def _is_outer(one: Shape | None, other: Shape | None) -> bool:

@@ -74,7 +74,7 @@ def is_number(view: RunView, tensor: TensorRole, rows: SnapshotRows) -> bool:
 
 @rule(
     "InputNotNormalized",
-    "inputs that are not centred, are far outside -1 … 1, or tiny",
+    "inputs that are not centred, are far outside -1 … 1, tiny, or all equal",
     title="Input not normalized",
     thresholds={"abs_mean": 0.2, "range": 1.0, "far": 10.0, "tiny": 0.004, "samples": 50},
     source="abs_mean: SageMaker Debugger (over 500 samples); range: UMLAUT; far, samples: tensortap; tiny: "
@@ -83,6 +83,7 @@ def is_number(view: RunView, tensor: TensorRole, rows: SnapshotRows) -> bool:
     next_look="Check the histogram of the input.",
 )
 def input_not_normalized(view: RunView, limits: Limits) -> Iterable[Hit]:
+    yield from _constants(view, limits["samples"])
     features = [
         fed
         for fed in view.of_kind("input")
@@ -106,7 +107,7 @@ def input_not_normalized(view: RunView, limits: Limits) -> Iterable[Hit]:
         shifted, wide = abs(mean) > limits["abs_mean"], extreme > limits["range"]
         far = wide and extreme > limits["far"] * limits["range"]
         tiny = 0 < extreme < limits["tiny"]
-        if not (shifted or far or tiny):
+        if not (shifted or far or tiny) or _is_constant(rows):
             continue
         alone = sum(each.graph == fed.graph for each in features) == 1
         severity: Severity = "high" if is_sure and ((shifted and far) or (tiny and alone)) else "low"
@@ -123,6 +124,33 @@ def input_not_normalized(view: RunView, limits: Limits) -> Iterable[Hit]:
         yield replace(hit, help=_TINY) if tiny else hit
 
 
+def _constants(view: RunView, least: float) -> Iterable[Hit]:
+    """Graphs whose features are one number everywhere. (Zeros have their own rule.)"""
+    for graph in sorted({tensor.graph for tensor in view.of_kind("gradient")}):
+        features = [fed for fed in view.of_kind("input") if fed.graph == graph and feeds_layer(view, fed)]
+        found = [(fed, view.rows([fed], floats=False)) for fed in features]
+        if not found or not all(_is_constant(rows) for _, rows in found):
+            continue
+        tensor, rows = found[0]
+        shapes = view.run.catalog.shapes.values
+        sizes = [shapes[code][:1] or (1,) for code in view.run.catalog.column("shape", rows.rows)]
+        samples, value = sum(size[0] for size in sizes), float(rows["max"][0])
+        if samples >= least and min(sizes)[0] > 1 and value and len(rows.steps) > 1:
+            text = f"{tensor.name} is {number_text(value)} everywhere, in all {samples:,} samples."
+            evidence = Evidence(int(rows.step[0]), "max - min", 0.0)
+            hit = Hit.at(rows.steps, len(rows.steps), tensor, text, evidence, severity="high")
+            yield replace(hit, help=_NO_INFORMATION)
+
+
+def _is_constant(rows: SnapshotRows) -> bool:
+    return len(rows) > 0 and bool(
+        np.all(rows["min"] == rows["max"][0]) and np.all(rows["max"] == rows["max"][0])
+    )
+
+
+_NO_INFORMATION = (
+    "Nothing can be learned from it. Check the input pipeline: decoding, clipping, casts, and the vocabulary."
+)
 _TINY = "Scale it to about -1 … 1. Pixels may have been divided by 255 twice, e.g. by a Rescaling layer, too."
 
 

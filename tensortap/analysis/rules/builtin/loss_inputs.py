@@ -10,7 +10,7 @@ import numpy as np
 from tensortap.core.text import number_text
 
 from ...model_graph.op_types import constant_number, ops
-from ...model_graph.roles import Roles, Slot
+from ...model_graph.roles import Roles, Slot, TensorRole
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import SnapshotRows, stored_values
 from ..finding import Evidence, Hit
@@ -23,7 +23,9 @@ from ..forward_sources import (
     sources_of,
     trained_graphs,
 )
+from ..reinforcement import is_policy_gradient
 from ..rule import MOSTLY, Limits, rule
+from .losses import has_rivals
 
 _RELUS = ops("Relu Relu6")
 _AVERAGING = ops("Sum Mean DivNoNan RealDiv Identity Cast Reshape ExpandDims Squeeze Neg Mul")
@@ -238,9 +240,10 @@ def _may_be_classes(view: RunView, rows: SnapshotRows) -> bool:
 
 @rule(
     "NegatedLoss",
-    "a cross-entropy that is maximized",
+    "a cross-entropy that is maximized, or a loss that falls without bound",
+    thresholds={"fall": 1e4},
     severity="high",
-    source="tensortap: the ops between the cross-entropy and the loss",
+    source="tensortap: the ops between the cross-entropy and the loss; fall: beside the first loss",
     help="Minimize the cross-entropy itself: remove the minus sign.",
     next_look="Check the line that computes the loss.",
 )
@@ -249,7 +252,6 @@ def negated_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
 
     Of two models that compete one may maximize what the other minimizes; their graph has several losses.
     """
-    del limits
     for roles in trained_graphs(view):
         loss = roles.loss
         if loss is None or len(roles.of_kind("loss")) > 1:
@@ -266,6 +268,21 @@ def negated_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
             evidence = Evidence(int(rows.step[0]), "loss", lowest, 0.0)
             hit = Hit.at(rows.steps, len(rows.steps), tensor, text, evidence)
             yield replace(hit, source_node=roles.graph.names[found[0][1]])
+        elif tensor is not None and not has_rivals(view, tensor) and not is_policy_gradient(view, roles):
+            yield from _unbounded(tensor, rows, limits["fall"])
+
+
+def _unbounded(tensor: TensorRole, rows: SnapshotRows, fall: float) -> Iterator[Hit]:
+    """A loss far below its first one, and below 0, that is lowest in the end."""
+    loss = rows["mean"][np.isfinite(rows["mean"])]
+    if len(loss) > 2 and loss[-1] == loss.min() and -loss[-1] > fall * max(1.0, abs(loss[0])):
+        text = (
+            f"The loss falls without bound, from {number_text(loss[0])} to {number_text(loss[-1])}: a term "
+            "of it has the wrong sign."
+        )
+        last = int(rows.step[np.isfinite(rows["mean"])][-1])
+        hit = Hit.at(rows.steps, len(rows.steps), tensor, text, Evidence(last, "loss", float(loss[-1])))
+        yield replace(hit, help="Check the sign of each term of the loss.")
 
 
 def _sign_at(roles: Roles, row: int, loss: int) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from tensortap.core.dtypes import Array, is_real_floating
 from tensortap.core.text import number_beside, number_text
 from tensortap.index.run_events import StepLogs
 
+from ...model_graph.op_types import constant_number, ops
 from ...model_graph.roles import Roles, TensorRole, first_input
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import SnapshotRows
@@ -60,7 +61,7 @@ def _training_losses(view: RunView) -> list[TensorRole]:
     return [tensor for tensor in _losses(view) if tensor.graph in trained]
 
 
-def _has_rivals(view: RunView, loss: TensorRole) -> bool:
+def has_rivals(view: RunView, loss: TensorRole) -> bool:
     """Whether there are several losses, so that one may grow while another falls (a GAN): in the step, or in
     another step that trains other variables and reads the ones trained here."""
     roles = view.roles(loss.graph)
@@ -156,7 +157,7 @@ def _stagnation(
     hidden = end - begin < scatter and fallen + scatter / abs(begin or 1.0) > limits["most_percent"] / 100
     how = "grew" if grew else "fell little" if fell else "stayed within its noise" if hidden else "stayed"
     how = f"grew from {number_text(loss[0])} at the first step" if jumped else how
-    rivals = _has_rivals(view, tensor)
+    rivals = has_rivals(view, tensor)
     which = f"The loss {tensor.name}" if rivals else "The loss"
     text = (
         f"{which} {how}: its median was {number_text(begin)} over the first third "
@@ -340,9 +341,19 @@ def learning_rate(view: RunView, limits: Limits) -> Iterable[Hit]:
                 severity: Severity | None = "high" if constant or mostly else None
                 yield replace(hit, explains=_BY_REST, severity=severity)
             elif explodes(view, tensor.graph):
-                yield replace(hit, explains=(*_BY_STEPS, "ExplodingTensor"))
+                text = f"{hit.text[:-1]}{_scaled(view.roles(tensor.graph))}."
+                yield replace(hit, text=text, explains=(*_BY_STEPS, "ExplodingTensor"))
             else:
                 yield replace(hit, explains=_BY_STEPS if value > _FAR * limit else ())
+
+
+def _scaled(roles: Roles) -> str:
+    """Says by what constant a loss is multiplied before the tape differentiates it."""
+    products = [row for row in roles.of_kind("loss") if roles.graph.op_type[row] == "Mul"]
+    sources = [source for row in products for source, _, _ in roles.inputs(row)]
+    numbers = (constant_number(roles.attributes(row)) for row in sources)
+    factors = [number for number in numbers if number is not None]
+    return f", and the tape differentiates the loss times {number_text(max(factors))}" if factors else ""
 
 
 def explodes(view: RunView, graph: str) -> bool:
@@ -387,6 +398,8 @@ def _loss_rows(view: RunView, graph: str) -> SnapshotRows:
 
 _COUNTERS = ("iteration", "iterations", "global_step")
 _WHOLE = ("int", "uint")
+_SUMS = ops("Add AddV2")
+_QUOTIENTS = ops("FloorDiv Minimum Maximum")
 _NAME_NUMBER = re.compile(r"_\d+(?=/|$)")
 _MAX_SCHEDULE_NODES = 200  # nodes that a schedule may have; an optimizer computes it for each weight
 _DEEP = 4  # nodes between a constant and where it is used
@@ -409,8 +422,8 @@ def _scheduled(roles: Roles) -> set[int]:
     """Rows of the scalars that schedules compute; empty if several different ones are candidates (Nadam
     computes its momentum from the count, too).
 
-    Keras gives a schedule the count of steps, and corrects the bias of moments by that count + 1: what adds
-    whole numbers to it is not followed.
+    Keras gives a schedule the count of steps, and corrects the bias of moments by that count + 1: a sum of
+    whole numbers is not followed past a cast.
     """
     graph = roles.graph
     reads = [
@@ -438,10 +451,16 @@ def _computed_from(roles: Roles, reads: list[int]) -> set[int]:
     most = _MAX_SCHEDULE_NODES * len(reads)
     while waiting and len(found) < most:
         for row in roles.consumers(waiting.popleft()):
-            whole = graph.op_type[row] != "Cast" and graph.dtype[row].startswith(_WHOLE)
-            if row in found or whole or graph.shape[row] != "scalar" or roles.is_backward(row):
-                continue
             sources = [source for source, _, _ in roles.inputs(row)]
+            if row in found or graph.shape[row] != "scalar" or roles.is_backward(row):
+                continue
+            if graph.op_type[row] == "Cast":
+                source = sources[0]
+                skipped = graph.op_type[source] in _SUMS and graph.dtype[source].startswith(_WHOLE)
+            else:
+                skipped = graph.dtype[row].startswith(_WHOLE) and graph.op_type[row] not in _SUMS | _QUOTIENTS
+            if skipped:
+                continue
             if all(source in found or _is_constant(roles, source) for source in sources):
                 found.add(row)
                 waiting.append(row)
