@@ -272,3 +272,50 @@ def novelty_reward(tap: Tap) -> None:
     model = mlp(layers.Dense(64, activation="relu"), head=layers.Dense(16))
     losses = lambda x: tf.reduce_mean(tf.square(model(x) - tf.stop_gradient(fixed(x))))  # noqa: E731
     train(tap, (x,), model.trainable_variables, losses, keras.optimizers.Adam(1e-3))
+
+
+@unusual
+def radial_basis(tap: Tap) -> None:
+    """As many centres as samples in a batch."""
+    x = np.random.default_rng(0).uniform(-1, 1, (STEPS * BATCH, 1)).astype(np.float32)
+    centres = tf.Variable(np.linspace(-1, 1, BATCH, dtype=np.float32))
+    heights = tf.Variable(np.full((BATCH, 1), 0.01, np.float32))
+
+    def loss_of(x: Any, y: Any) -> Any:
+        return tf.reduce_mean(tf.square(tf.matmul(tf.exp(-tf.square(x - centres) / 0.1), heights) - y))
+
+    train(tap, (x, np.sin(3 * x)), [centres, heights], loss_of)
+
+
+@unusual
+def feature_token(tap: Tap) -> None:
+    """A column times a learnt vector, as long as a batch (Gorishniy et al. 2021)."""
+    x, y = table()
+    vector, shift = (
+        tf.Variable(np.random.default_rng(2).standard_normal(BATCH), dtype="float32") for _ in "ab"
+    )
+    head = built(layers.Dense(3), None, BATCH)
+
+    def loss_of(x: Any, y: Any) -> Any:
+        return cross_entropy(y, head(tf.nn.relu(x * vector + shift)))
+
+    train(tap, (x[:, :1], y), [vector, shift, *head.trainable_variables], loss_of)
+
+
+@unusual
+def only_norms_trained(tap: Tap) -> None:
+    """Random filters, of which only batch normalization and the last layer are trained (Frankle 2020)."""
+    first, second = (layers.Conv2D(16, 3, trainable=False) for _ in range(2))
+    norms = [layers.BatchNormalization(), layers.ReLU(), second, layers.BatchNormalization(), layers.ReLU()]
+    model = keras.Sequential([keras.Input((8, 8, 1)), first, *norms, layers.Flatten(), layers.Dense(2)])
+    model.compile(keras.optimizers.Adam(1e-2), from_logits())
+    model.fit(*pictures(), **fitting(tap))
+
+
+@unusual
+def accumulated_gradients(tap: Tap) -> None:
+    """An update every fourth step, and a rate that begins again."""
+    rate = keras.optimizers.schedules.CosineDecayRestarts(1e-2, 10)
+    model = classifier()
+    model.compile(keras.optimizers.Adam(rate, gradient_accumulation_steps=4), from_logits())
+    model.fit(*table(), **fitting(tap))

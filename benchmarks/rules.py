@@ -12,13 +12,15 @@ examples: a finding of high severity there is a false alarm.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
@@ -26,6 +28,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "tests/support"))
 
 import _bugs
 import _bugs_attention  # noqa: F401  (adds to BUGS)
+import _bugs_data  # noqa: F401  (adds to BUGS)
 import _bugs_numbers  # noqa: F401  (adds to BUGS)
 import _bugs_reinforcement  # noqa: F401  (adds to BUGS)
 import _bugs_settings  # noqa: F401  (adds to BUGS)
@@ -52,11 +55,11 @@ def high_findings(folder: Path) -> list[Finding]:
     return [each for each in found.findings if each.severity == "high"]
 
 
-def trained(folder: Path, program: _bugs.Bug, *, broken: bool) -> list[Finding]:
+def trained(folder: Path, program: Callable[..., object], *arguments: bool) -> list[Finding]:
     keras.backend.clear_session()
     keras.utils.set_random_seed(1)
     with Tap(folder, watch=Watch(steps=every(1), keep="value")) as tap:
-        program.program(tap, broken)
+        program(tap, *arguments)
     return high_findings(folder)
 
 
@@ -82,22 +85,40 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[], help="names of programs, with and without a mistake")
     parser.add_argument("--keep", type=Path, help="folder for the runs")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
+    spawn = multiprocessing.get_context("spawn")
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        ProcessPoolExecutor(PROCESSES, mp_context=spawn) as processes,
+    ):
         folder = arguments.keep or Path(temporary)
         only = arguments.only
-        _run_bugs(folder, [bug for bug in _bugs.BUGS if not only or bug.name in only])
-        public = [*keras_programs.PROGRAMS, *loop_programs.PROGRAMS]
-        chosen = [each for each in public if not only or each.__name__ in only]
-        _run_healthy("after public examples", folder, chosen, Capture)
-        unusual = [each for each in _unusual.PROGRAMS if not only or each.__name__ in only]
-        _run_healthy("that look unusual", folder, unusual, lambda tap: tap)
+        _run_bugs(processes, folder, [bug for bug in _bugs.BUGS if not only or bug.name in only])
+        for title, programs in HEALTHY.items():
+            chosen = [name for name in programs if not only or name in only]
+            _run_healthy(processes, title, folder, chosen)
 
 
-def _run_bugs(folder: Path, bugs: list[_bugs.Bug]) -> None:
+PROCESSES = 2
+HEALTHY: dict[str, dict[str, Callable[[Tap], object]]] = {
+    "after public examples": {
+        program.__name__: lambda tap, program=program: program(Capture(tap))
+        for program in (*keras_programs.PROGRAMS, *loop_programs.PROGRAMS)
+    },
+    "that look unusual": {program.__name__: program for program in _unusual.PROGRAMS},
+}
+
+
+def _judged(folder: Path, name: str) -> tuple[list[Finding], list[Finding]]:
+    """The findings on a program with and without its mistake."""
+    bug = next(bug for bug in _bugs.BUGS if bug.name == name)
+    broken = trained(folder / f"{name}-broken", bug.program, True)
+    return broken, trained(folder / f"{name}-healthy", bug.program, False)
+
+
+def _run_bugs(processes: Executor, folder: Path, bugs: list[_bugs.Bug]) -> None:
     rows, counts, alarms = [], Counter[str](), 0
-    for bug in bugs:
-        found = trained(folder / f"{bug.name}-broken", bug, broken=True)
-        healthy = trained(folder / f"{bug.name}-healthy", bug, broken=False)
+    judged = processes.map(partial(_judged, folder), [bug.name for bug in bugs])
+    for bug, (found, healthy) in zip(bugs, judged, strict=True):
         word = verdict(bug, found)
         counts[word] += 1
         alarms += bool(healthy)
@@ -108,19 +129,15 @@ def _run_bugs(folder: Path, bugs: list[_bugs.Bug]) -> None:
     print(f"{len(bugs)} without: {alarms} with a finding of high severity")
 
 
-def _run_healthy(
-    title: str, folder: Path, programs: Sequence[Callable[[Any], object]], using: Callable[[Tap], object]
-) -> None:
+def _found(folder: Path, title: str, name: str) -> list[Finding]:
+    return trained(folder / f"healthy-{name}", HEALTHY[title][name])
+
+
+def _run_healthy(processes: Executor, title: str, folder: Path, names: Sequence[str]) -> None:
     rows, alarms = [], 0
-    for program in programs:
-        keras.backend.clear_session()
-        keras.utils.set_random_seed(1)
-        path = folder / f"healthy-{program.__name__}"
-        with Tap(path, watch=Watch(steps=every(1), keep="value")) as tap:
-            program(using(tap))
-        found = high_findings(path)
+    for name, found in zip(names, processes.map(partial(_found, folder, title), names), strict=True):
         alarms += bool(found)
-        rows.append([program.__name__, first_text(found) or "-"])
+        rows.append([name, first_text(found) or "-"])
         print("  ".join(rows[-1]), flush=True)
     print_table(f"Programs {title}", ["program", "finding of high severity"], rows)
     print(f"{len(rows)} programs: {alarms} with a finding of high severity")
