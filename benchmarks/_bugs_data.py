@@ -101,8 +101,7 @@ def softmax_of_rows(tap: Tap, broken: bool) -> None:
 @bug("SoftmaxAxis")
 def softmax_layer_of_rows(tap: Tap, broken: bool) -> None:
     """Keras' loss takes the logits: only predictions are wrong."""
-    softmax = layers.Softmax(axis=1 if broken else -1)
-    model = pixelwise(softmax)  # bug
+    model = pixelwise(layers.Softmax(axis=1 if broken else -1))  # bug
     model.compile(keras.optimizers.Adam(1e-2), "sparse_categorical_crossentropy")
     model.fit(*segments(), **fitting(tap))
 

@@ -14,6 +14,7 @@ from ...model_graph.op_types import (
     CONVOLUTIONS,
     MATRIX_PRODUCTS,
     SELECTS,
+    SHAPES,
     constant_text,
     is_true,
     nested_list,
@@ -221,7 +222,7 @@ def _moved(roles: Roles, row: int, user: int, axes: tuple[int, ...]) -> tuple[in
         order = _integers(roles, (others[-1], 0)) if others else None
         known = order is not None and sorted(order.tolist()) == sorted(axes)
         return tuple(axes[axis] for axis in order.tolist()) if known and order is not None else ()
-    is_drop = op_type in SELECTS | {"Mul"} and not any(roles.reached[other] for other in others)
+    is_drop = op_type in SELECTS | {"Mul"} and not any(_is_from(roles, each, "weight") for each in others)
     return axes if is_drop or op_type in ("Identity", "Cast") else ()
 
 
@@ -358,7 +359,8 @@ def broadcast_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
             for output, target in (places, places[::-1]):
                 is_target = roles.kind.get(source_of(roles, target)[0]) == "input"
                 is_target &= is_difference or not any(_is_reshaped(roles, place) for place in places)
-                if is_target and roles.reached[output[0]] and _from_data(roles, output[0]):
+                # A parameter may be as long as a batch by chance.
+                if is_target and roles.reached[output[0]] and _is_from(roles, output[0], "input"):
                     of = dict(zip(places, map(_text, shapes), strict=True))
                     names, result = roles.graph.names, _text(shape_of(roles, (row, 0)))
                     text = (
@@ -380,14 +382,14 @@ def _is_reshaped(roles: Roles, place: Slot) -> bool:
     return roles.graph.op_type[place[0]] in ("ExpandDims", "Reshape", "StridedSlice", "Transpose")
 
 
-def _from_data(roles: Roles, row: int) -> bool:
-    """Whether an operand is computed from an input: a parameter may be as long as a batch by chance."""
+def _is_from(roles: Roles, row: int, kind: str) -> bool:
+    """Whether a node computes its numbers from inputs or weights, other than from their shapes."""
     waiting, seen = [row], set[int]()
     while waiting and len(seen) < _MOST_NODES:
         row = waiting.pop()
-        if roles.kind.get(row) == "input":
+        if roles.kind.get(row) == kind:
             return True
-        if row not in seen:
+        if row not in seen and roles.graph.op_type[row] not in SHAPES:
             seen.add(row)
             waiting += [source for source, _, _ in roles.inputs(row)]
     return False
