@@ -70,6 +70,7 @@ STATUS: dict[type[TensortapError], int] = {
 _HINTS = {
     404: "List the runs with api/runs.",
     405: "This server is read-only: use GET or HEAD.",
+    413: "Send at most 64 KiB.",
 }
 
 

@@ -77,8 +77,8 @@ class Parameters:
             )
         return value
 
-    def choice(self, name: str, choices: Sequence[str], default: str | None = None) -> str | None:
-        """One of a few words."""
+    def choice(self, name: str, choices: Sequence[str], default: str = "") -> str:
+        """One of a few words, or the default."""
         text = self.text(name)
         if text is None:
             return default

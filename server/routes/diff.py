@@ -46,7 +46,7 @@ def difference() -> Response:
     a, b = _sides(parameters)
     where = parameters.text("where")
     matches = _matches(parameters.text("match"))
-    sort = parameters.choice("sort", DIFFERENCE_SORTS, "order") or "order"
+    sort = parameters.choice("sort", DIFFERENCE_SORTS, "order")
     limit = parameters.count("limit", MAX_ROWS, high=MAX_ROWS)
     offset = parameters.count("offset", 0, high=2**31)
     everything = parameters.flag("all")
@@ -136,9 +136,9 @@ def _without_tensors(result: Comparison) -> dict[str, Any]:
 def difference_value() -> Response:
     """GET api/diff/value"""
     parameters = Parameters()
-    what = parameters.choice("what", _WHAT, "difference") or "difference"
+    what = parameters.choice("what", _WHAT, "difference")
     selection = parameters.text("selection") or ""
-    name = parameters.choice("format", tuple(FORMATS), "npy") or "npy"
+    name = parameters.choice("format", tuple(FORMATS), "npy")
     scale = Scale(**ordered_range(parameters.number("low"), parameters.number("high")))
     both, snapshots, resolved = _read_pair(parameters, selection)
     return _value_response(what, both, snapshots, resolved, FORMATS[name], scale)

@@ -157,7 +157,7 @@ def _tensors(text: str) -> list[tuple[int, int]]:
 def range_over_steps(run: str, graph: str) -> Response:
     """GET api/runs/<run>/graphs/<graph>/range"""
     parameters = Parameters()
-    statistic = parameters.choice("statistic", TIMELINE_STATISTICS, "abs_max") or ""
+    statistic = parameters.choice("statistic", TIMELINE_STATISTICS, "abs_max")
     worker = parameters.text("worker")
     parameters.done()
     return json_response(statistic_range(current_run(run), graph, statistic, worker=worker))

@@ -52,7 +52,7 @@ _ROW_FIELDS = ("step", "visit", "worker", "nan", "pos_inf", "neg_inf", "zero", "
 def one_timeline(run: str, graph: str) -> Response:
     """GET api/runs/<run>/graphs/<graph>/timeline"""
     parameters = Parameters()
-    statistic = parameters.choice("statistic", TIMELINE_STATISTICS, "nan_share") or ""
+    statistic = parameters.choice("statistic", TIMELINE_STATISTICS, "nan_share")
     scope = parameters.text("scope") or ""
     rows = parameters.count("rows", ROWS, low=1, high=MAX_ROWS)
     columns = parameters.count("columns", COLUMNS, low=1, high=MAX_COLUMNS)
@@ -98,7 +98,7 @@ def list_trends(run: str, graph: str) -> Response:
     """GET api/runs/<run>/graphs/<graph>/trends"""
     parameters = Parameters()
     nodes = _node_rows(parameters.required("nodes", "0,1,2"))
-    statistic = parameters.choice("statistic", TIMELINE_STATISTICS, "abs_max") or ""
+    statistic = parameters.choice("statistic", TIMELINE_STATISTICS, "abs_max")
     places = parameters.count("places", PLACES, low=1, high=MAX_PLACES)
     which = {name: parameters.text(name) for name in ("steps", "worker")}
     parameters.done()
@@ -150,7 +150,7 @@ def workers_of_tensor(run: str) -> Response:
     """GET api/runs/<run>/workers"""
     parameters = Parameters()
     tensor = parameters.required("tensor", _EXAMPLE)
-    statistic = parameters.choice("statistic", GRID_STATISTICS, "mean") or ""
+    statistic = parameters.choice("statistic", GRID_STATISTICS, "mean")
     which = {name: parameters.text(name) for name in ("graph", "steps")}
     limit = parameters.count("limit", GRID_STEPS, low=2, high=MAX_GRID_STEPS)
     parameters.done()
@@ -197,7 +197,7 @@ def logs_of_training(run: str) -> Response:
     """GET api/runs/<run>/logs"""
     parameters = Parameters()
     graph = parameters.text("graph")
-    phase = parameters.choice("phase", ("train", "test"), "train") or "train"
+    phase = parameters.choice("phase", ("train", "test"), "train")
     limit = parameters.count("limit", LOG_ROWS, low=2, high=MAX_LOG_ROWS)
     parameters.done()
     index = current_run(run)

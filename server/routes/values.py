@@ -30,7 +30,7 @@ def one_value(run: str) -> Response:
     parameters = Parameters()
     wanted = _SnapshotParameters(parameters)
     selection = parameters.text("selection") or ""
-    name = parameters.choice("format", tuple(FORMATS), "npy") or "npy"
+    name = parameters.choice("format", tuple(FORMATS), "npy")
     scale = Scale(**ordered_range(parameters.number("low"), parameters.number("high")))
     parameters.done()
     index = current_run(run)

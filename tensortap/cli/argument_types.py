@@ -115,6 +115,17 @@ def condition(text: str) -> str:
     return text
 
 
+def pattern(text: str) -> str:
+    """A pattern of names, in RE2's syntax."""
+    from tensortap.index.query.filter_expressions import match_names
+
+    try:
+        match_names(text, [""])
+    except SelectionError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
 def column(text: str) -> str:
     """A column that snapshots are sorted by."""
     from tensortap.index.query.sorting import SORT_COLUMNS

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, is_dataclass
 from typing import Any
 
-import numpy as np
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
@@ -164,22 +161,6 @@ def cell(text: object, style: str = "") -> Text:
 
 def print_json(data: Any) -> None:
     """Valid JSON on stdout: non-finite numbers are strings, as in the HTTP API."""
-    sys.stdout.write(json.dumps(_plain(data), indent=2, allow_nan=False) + "\n")
+    from tensortap.server.responses.json_encoding import plain
 
-
-def _plain(data: Any) -> Any:
-    if isinstance(data, float) and not math.isfinite(data):
-        return "NaN" if math.isnan(data) else "Infinity" if data > 0 else "-Infinity"
-    if isinstance(data, np.ndarray | np.generic):
-        return _plain(data.tolist())
-    if is_dataclass(data) and not isinstance(data, type):
-        return _plain(asdict(data))
-    if isinstance(data, Mapping):
-        return {str(key): _plain(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_plain(item) for item in data]
-    if isinstance(data, bytes):
-        return data.decode("utf-8", "backslashreplace")
-    if isinstance(data, complex):  # as in the HTTP API
-        return [_plain(data.real), _plain(data.imag)]
-    return data
+    sys.stdout.write(json.dumps(plain(data), indent=2, allow_nan=False) + "\n")

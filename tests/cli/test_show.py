@@ -54,6 +54,9 @@ def test_a_list_of_nothing_says_why(tmp_path: Path, capsys: pytest.CaptureFixtur
         writer.log("x:0", np.ones(3), step=0)
     assert main(["show", str(tmp_path / "r"), "--match", "y"]) == 0
     assert capsys.readouterr().err == "None of 1 tensor has a name that matches.\n"
+    for options in ([], ["--kept"]):  # the same syntax with a filter and without
+        assert main(["show", str(tmp_path / "r"), "--match", "x(?=:0)", *options]) == 2
+        assert "is not a regular expression" in capsys.readouterr().err
 
 
 def test_an_empty_path_is_no_log_directory() -> None:

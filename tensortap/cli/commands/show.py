@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from tensortap.core.text import counted
 
-from ..argument_types import local, natural, steps
+from ..argument_types import local, natural, pattern, steps
 from ..console import cell, console, print_json, print_table
 from ..select_run import (
     add_path,
@@ -48,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "tensor", nargs="?", metavar="TENSOR", help="a tensor name, node:slot (default: list all tensors)"
     )
     parser.add_argument(
-        "--match", type=_pattern, metavar="REGEX", help="list only tensors whose name matches"
+        "--match", type=pattern, metavar="REGEX", help="list only tensors whose name matches (RE2 syntax)"
     )
     parser.add_argument(
         "--step",
@@ -91,13 +90,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_filters(parser)
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a regular expression: {error}") from error
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -150,19 +142,20 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 
 def _list(found: RunIndex, arguments: argparse.Namespace) -> None:
+    from tensortap.index.query.filter_expressions import match_names
     from tensortap.index.query.search import Filters, find_rows, latest_snapshots
 
     asked = {name: getattr(arguments, name) for name in _OF_BOTH}
     among = find_rows(found, Filters(**asked)) if any(each is not None for each in asked.values()) else None
-    pattern: re.Pattern[str] | None = arguments.match
     listed = latest_snapshots(found, among)
-    fitting = [each for each in listed if pattern is None or pattern.search(each.last.tensor)]
+    matching = match_names(arguments.match or "", [each.last.tensor for each in listed])
+    fitting = [each for each, fits in zip(listed, matching, strict=True) if fits]
     seen = fitting[: arguments.limit]
     if arguments.json:
         print_json([_data(each) for each in seen])
         return
     if not seen:
-        print(_nothing(found, len(listed), pattern, among is not None), file=sys.stderr)
+        print(_nothing(found, len(listed), among is not None), file=sys.stderr)
         return
     several = names_in_several_graphs(found, {each.last.tensor for each in seen})
     columns = ("tensor", *(("graph",) if several else ()), "dtype", "shape", "snapshots", "last step")
@@ -213,8 +206,8 @@ def _number_text(value: float | str | None) -> str:
     return "" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.9g}"
 
 
-def _nothing(run: RunIndex, listed: int, pattern: re.Pattern[str] | None, is_part: bool) -> str:
-    if listed and pattern is not None:
+def _nothing(run: RunIndex, listed: int, is_part: bool) -> str:
+    if listed:
         return f"None of {counted(listed, 'tensor')} has a name that matches."
     if is_part:
         return "No tensors were captured there."

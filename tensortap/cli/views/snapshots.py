@@ -106,7 +106,7 @@ def _unknown_names(run: RunIndex, arguments: argparse.Namespace) -> Iterator[str
 
 def _filters(run: RunIndex, arguments: argparse.Namespace) -> dict[str, Any]:
     return {
-        "match": arguments.match.pattern if arguments.match else None,
+        "match": arguments.match or None,
         "steps": chosen_steps(run, arguments.step),
         "op_type": arguments.op,
         "nonfinite": arguments.nonfinite or None,
