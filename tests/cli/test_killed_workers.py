@@ -64,6 +64,22 @@ def test_empty_statistics_of_a_killed_worker_are_damage(run: Run, tmp_path: Path
     assert what in run("sql", tmp_path / "r", "SELECT count(*) FROM snapshots")[2]
 
 
+def test_statistics_of_a_killed_worker_that_are_a_link_are_damage(run: Run, tmp_path: Path) -> None:
+    with DumpWriter(tmp_path / "logs", "r") as writer:
+        writer.log("a", np.ones(2000), step=0)
+    (stats,) = tmp_path.rglob("stats-*")
+    (stats.parent / "closed.json").unlink()
+    stats.rename(tmp_path / "stats")
+    _age(stats.parent)
+    stats.symlink_to(tmp_path / "stats")
+    os.utime(stats, (1, 1), follow_symlinks=False)
+    os.utime(stats.parent, (1, 1))
+    (row,) = json.loads(run("ls", tmp_path / "logs", "--json")[1])
+    assert (row["damaged"], run("check", tmp_path / "logs")[0]) == (True, 1)
+    (sentence,) = json.loads(run("info", tmp_path / "logs/r", "--json")[1])["damage"]
+    assert "stats-000000.arrows cannot be read" in sentence
+
+
 def test_an_incomplete_last_event_of_a_killed_worker_is_reported(run: Run, tmp_path: Path) -> None:
     with DumpWriter(tmp_path, "r") as writer:
         writer.log("a", 1.0, step=0)

@@ -149,6 +149,7 @@ class StatsTail:
                 finished = has_next
                 self.denied = None
                 self.pending = error.message if isinstance(error, DamagedError) else None
+                self.broken = self.pending is not None  # as a link
                 if has_next:
                     self._report(0, self.pending or "The file is missing.")
             except OSError:
