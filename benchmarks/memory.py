@@ -28,7 +28,8 @@ from urllib.parse import quote
 from _table import print_table
 from cluster import write_job
 
-from tensortap.index.cache.saved_run import RUN_NAME, VERSION, run_folder
+from tensortap.index.cache.cache_folders import RUN_NAME, run_folder
+from tensortap.index.cache.saved_run import VERSION
 from tensortap.index.logdir_index import LogIndex
 
 PORT = 6198

@@ -5,43 +5,35 @@ A server runs for days beside the training that it watches: it returns freed mem
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import logging
 import os
 import socket
-import sys
 import threading
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import pyarrow as pa
-from flask import Flask
 from waitress.server import create_server
 
 from tensortap.core.errors import TensortapError
-from tensortap.index.catalog.catalog import Catalog
 from tensortap.index.query.search import drop_sorted
 from tensortap.replay.client import ReplayProcess
-from tensortap.system.temp_dirs import remove_stale_temp_folders
 
 from .app import create_app
 from .connections import AcceptLimit, ClientChannel, IdleConnections, SocketMap
 from .jobs.analysis_jobs import close_analyses, limit_memory
-from .log_reader import call_after_refresh, close_log, current_log, drop_log_caches
-from .memory_limit import DEFAULT_BYTES, MemoryLimit
+from .log_reader import call_after_refresh, close_log, drop_log_caches
+from .memory_limit import DEFAULT_BYTES, MemoryLimit, MemoryTrimmer, limit_rows, tune_memory
 from .response_cache import drop_responses
 from .responses.error_responses import ESCAPE_FILTER
-from .routes.graphs import encoded_graph
 from .routes.replay import close_replays
 from .security.login import is_token, new_token
 from .security.notebook_frame import Framing
 from .security.trusted_hosts import bracketed, is_address, is_loopback
+from .warm_up import warm_up
 
 DEFAULT_PORT = 6016
 _PORTS_TRIED = 50
@@ -151,7 +143,7 @@ class Server:
             if memory is not None:
                 drop = (partial(drop_log_caches, self.app), partial(drop_responses, self.app), drop_sorted)
                 MemoryLimit(memory, drop, trimmer.trim).start()
-                Catalog.rows_at_once = min(Catalog.rows_at_once, max(memory // _BYTES_OF_ROW, _FEWEST_ROWS))
+                limit_rows(memory)
                 limit_memory(self.app, memory)
         self._running = self._ending = False
         self._changing = threading.Lock()  # guards these two
@@ -295,84 +287,3 @@ def _url(host: str, port: int, token: str | None) -> str:
         else bracketed(host)
     )
     return f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")
-
-
-_LOG = logging.getLogger(__name__)
-_THREAD = "tensortap-warm-up"
-
-
-def warm_up(app: Flask) -> threading.Thread:
-    """Starts a thread that encodes the newest run's first graph, then removes leftovers of killed servers.
-
-    A graph of 200,000 nodes takes 0.6 s: it is ready when the browser opens.
-    """
-    thread = threading.Thread(target=_run, args=(app,), name=_THREAD, daemon=True)
-    thread.start()
-    return thread
-
-
-def _run(app: Flask) -> None:
-    _encode_newest_graph(app)
-    with suppress(OSError):  # of temporary files there may be none
-        remove_stale_temp_folders()
-
-
-def _encode_newest_graph(app: Flask) -> None:
-    try:
-        with app.app_context():
-            newest = next(iter(current_log().runs), None)
-        graphs = [] if newest is None or newest.error else newest.graphs
-        if newest is not None and graphs:
-            encoded_graph(newest.graph(graphs[0].id))
-    except TensortapError:  # reported in full on request
-        return
-    except Exception:  # a thread has no caller; a request tries again
-        _LOG.exception("warming up the newest run failed")
-
-
-# Of glibc's malloc.h. Sixteen threads that answer in turns need no arena each, which keeps its peak. Buffers
-# of a megabyte are unmapped when freed; by default glibc raises that threshold after the first.
-_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
-_LARGE, _ARENAS = 1 << 20, 2
-# What a request takes for each row that it compares or sorts, with as many at once as there are threads.
-_BYTES_OF_ROW, _FEWEST_ROWS = 400, 1 << 18
-_TRIM_INTERVAL = 5.0  # s; it takes some milliseconds, of a server's few hundred megabytes
-
-
-def tune_memory() -> None:
-    """Makes Arrow share the C allocator, and that keep little freed memory. For processes of our own.
-
-    Saves 50 MB at a run that grew to 600,000 snapshots. Python no longer looks for garbage among what was
-    imported, which took 40 ms of the first page.
-    """
-    gc.freeze()
-    pa.set_memory_pool(pa.system_memory_pool())
-    tune = _glibc_function("mallopt")
-    if tune is not None:
-        tune(_M_ARENA_MAX, _ARENAS)
-        tune(_M_MMAP_THRESHOLD, _LARGE)
-
-
-class MemoryTrimmer:
-    """Trims the C heap now and then. For processes of our own: other threads' malloc waits meanwhile.
-
-    Sixteen threads make answers of a megabyte, and glibc keeps the peak of each: 450 MiB after half a minute
-    at a run of 600,000 snapshots, of which 50 were in use.
-    """
-
-    def __init__(self) -> None:
-        self._trim = _glibc_function("malloc_trim")
-        self._last = float("-inf")
-
-    def trim(self) -> None:
-        """Trims memory if the last time is long ago; no effect without glibc."""
-        if self._trim is not None and time.monotonic() - self._last >= _TRIM_INTERVAL:
-            self._trim(0)
-            self._last = time.monotonic()
-
-
-def _glibc_function(name: str) -> Callable[..., int] | None:
-    if not sys.platform.startswith("linux"):
-        return None
-    found: Callable[..., int] | None = getattr(ctypes.CDLL(None), name, None)  # musl has none
-    return found

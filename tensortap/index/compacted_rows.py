@@ -20,8 +20,9 @@ from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError
 from tensortap.system.user_dirs import is_own_folder
 
+from .cache.cache_folders import claim, run_folder, sweep, touch
 from .cache.container import ContainerError, read_container, write_container
-from .cache.saved_run import VERSION, claim, run_folder, sweep, touch
+from .cache.saved_run import VERSION
 from .catalog.catalog import Catalog, TensorTotals
 from .catalog.columns import StringTable, narrowed_integers
 from .catalog.decode import NOT_COPIED, NOT_KEPT, STATISTICS_COLUMNS, numbers, shard_numbers

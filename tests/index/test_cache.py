@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from tensortap.dump.read import file_marks
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.cache import saved_run
+from tensortap.index.cache.cache_folders import claim, run_folder, sweep
 from tensortap.index.cache.container import ContainerError, read_container, write_container
-from tensortap.index.cache.saved_run import claim, run_folder, sweep
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.search import snapshots
 from tensortap.index.query.tensor_lookup import find_snapshot

@@ -10,8 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tensortap.server import serve as memory
-from tensortap.server.serve import MemoryTrimmer, Server
+from tensortap.server import memory_limit
+from tensortap.server.memory_limit import MemoryTrimmer
+from tensortap.server.serve import Server
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +27,7 @@ def test_memory_is_given_back_now_and_then(monkeypatch: pytest.MonkeyPatch) -> N
     for _ in range(3):
         freed.trim()
     assert calls == [0]
-    now += memory._TRIM_INTERVAL
+    now += memory_limit._TRIM_INTERVAL
     freed.trim()
     assert calls == [0, 0]
 
@@ -43,7 +44,7 @@ def test_the_memory_of_others_is_left_alone(tmp_path: Path) -> None:
 
 THREADS = """
 import ctypes, re, tempfile, threading
-from tensortap.server.serve import tune_memory
+from tensortap.server.memory_limit import tune_memory
 libc = ctypes.CDLL(None)
 libc.malloc.restype = libc.fopen.restype = ctypes.c_void_p
 tune_memory()
@@ -81,5 +82,5 @@ def test_a_server_of_its_own_keeps_little_of_what_it_freed() -> None:
     arenas, and the buffer is one that goes back by itself."""
     done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=True)
     arenas, mapped = map(int, done.stdout.split())
-    assert arenas <= memory._ARENAS
+    assert arenas <= memory_limit._ARENAS
     assert mapped == 1

@@ -11,7 +11,7 @@ from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.server.app import create_app
-from tensortap.server.serve import warm_up
+from tensortap.server.warm_up import warm_up
 
 PATIENCE = 60.0
 
@@ -20,7 +20,7 @@ PATIENCE = 60.0
 def made(monkeypatch: pytest.MonkeyPatch) -> list[GraphIndex]:
     """The graphs whose answers were made."""
     graphs: list[GraphIndex] = []
-    monkeypatch.setattr("tensortap.server.serve.encoded_graph", graphs.append)
+    monkeypatch.setattr("tensortap.server.warm_up.encoded_graph", graphs.append)
     return graphs
 
 

@@ -13,8 +13,9 @@ import numpy as np
 from tensortap.storage.uri import remote_of
 from tensortap.system.user_dirs import is_own_folder
 
+from .cache_folders import claim, run_folder, touch
 from .container import ContainerError, read_container, write_container
-from .saved_run import VERSION, claim, run_folder, touch
+from .saved_run import VERSION
 
 _FILE = "address.index"
 _MOST_FOLDERS = 64  # that are listed before it is known that they are needed
