@@ -16,7 +16,7 @@ import keras
 import numpy as np
 import pytest
 from dumped import Dumped
-from programs import keras_programs, loop_programs, session_programs, sum_programs
+from programs import eager_programs, keras_programs, loop_programs, session_programs, sum_programs
 from programs.capturing import Capture, Program
 
 from tensortap.capture.tap import Tap
@@ -25,7 +25,7 @@ from tensortap.capture.watching.watch import Watch
 
 PROGRAMS = {
     program.__name__: program
-    for module in (keras_programs, loop_programs, session_programs, sum_programs)
+    for module in (eager_programs, keras_programs, loop_programs, session_programs, sum_programs)
     for program in module.PROGRAMS
 }
 
@@ -33,7 +33,7 @@ PROGRAMS = {
 ALWAYS = {
     *("gpt", "mixed_precision", "xla", "vae", "gan", "wasserstein", "actor_critic", "draws_in_loops"),
     *("eager_tape", "recurrent_by_hand", "compiled_layers", "session_mlp", "session_loop"),
-    *("weight_shared_by_loops", "weight_shared_after_noise"),
+    *("weight_shared_by_loops", "weight_shared_after_noise", "optimizer_by_hand", "eager_newton"),
 }
 assert PROGRAMS.keys() >= ALWAYS
 

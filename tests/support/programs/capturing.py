@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import keras
@@ -30,6 +30,12 @@ class Capture:
     def step(self) -> AbstractContextManager[Any]:
         """Around one step of a training loop."""
         return nullcontext() if self._tap is None else self._tap.step()
+
+    @contextmanager
+    def eager_step(self) -> Iterator[None]:
+        """Around one step of a loop that runs op by op."""
+        with self.step(), nullcontext() if self._tap is None else self._tap.eager():
+            yield
 
     def session(self, session: Any) -> Any:
         """Instead of a session."""
