@@ -252,6 +252,7 @@ class EagerRecorder:
     def _name_handles(self) -> dict[int, str]:
         """Tensor names of handles of variables: each is a node that is named as its variable, also one that
         was created in the step."""
+        self._tracker.variables.note_variables(self._variables.values())
         found = dict[int, str]()
         for number, variable in self._variables.items():
             name = _unused(self._tracker.variables.note_variable(variable), self._taken)

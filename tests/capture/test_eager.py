@@ -18,7 +18,7 @@ from tensortap.capture.errors import TapWarning
 from tensortap.capture.pipeline.messages import Message, TensorBatch
 from tensortap.capture.pipeline.writer_thread import WriterThread
 from tensortap.capture.tap import Tap
-from tensortap.capture.tracing.trace_notes import path_of
+from tensortap.capture.tracing.trace_notes import paths_of
 from tensortap.capture.triggers.triggers import NonFinite
 from tensortap.capture.watching.watch import Watch
 from tensortap.index.logdir_index import LogIndex
@@ -162,8 +162,8 @@ def test_unnamed_variables_are_named_after_what_holds_them() -> None:
     """GIVEN variables without names THEN an attribute or a key names each, unless two of them differ."""
     module = Scaled()
     held = {"table": tf.Variable(1.0), "one": (shared := tf.Variable(2.0)), "other": shared}
-    paths = [path_of(each) for each in (module.kernel, module.bias, held["table"], shared, tf.Variable(3.0))]
-    assert paths == ["kernel", "offset", "table", "Variable", "Variable"]
+    variables = [module.kernel, module.bias, held["table"], shared, tf.Variable(3.0)]
+    assert paths_of(variables) == ["kernel", "offset", "table", "Variable", "Variable"]
 
 
 def test_gradients_are_named_after_their_forward_ops_and_have_their_lines(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tensortap.tf import internals
 from ..capture_warnings import first_line, issue_warning
 from .context_stack import TaskStack
 from .keras_lines import REGULARIZERS, line_of_call
-from .trace_notes import EagerTrace, Trace, TracedCall, Traces, VariableNotes, path_of
+from .trace_notes import EagerTrace, Trace, TracedCall, Traces, VariableNotes, paths_of
 
 _SCRATCH = "scratch_graph"  # where Keras infers shapes; nothing in it ever runs
 
@@ -297,6 +297,7 @@ class LayerTracker:
         with respect to other tensors (a gradient penalty) are not losses."""
         if not self._current():
             return
+        self.variables.note_variables(filter(_is_variable, _flat(sources)))
         for loss in tf.nest.flatten(target) if any(map(_is_variable, _flat(sources))) else ():
             for trace, name in self._noting(loss):
                 trace.losses.add(name)
@@ -314,9 +315,10 @@ class LayerTracker:
         traces = self._current()
         if not traces or not any(map(_is_variable, _flat(sources))):
             return
-        for variable in filter(_is_variable, internals.variables_read(_traced_graph())):
-            self._path(variable)
-        for variable in filter(_is_variable, tape.watched_variables()):
+        watched = list(filter(_is_variable, tape.watched_variables()))
+        read = filter(_is_variable, internals.variables_read(_traced_graph()))
+        self.variables.note_variables([*watched, *read])
+        for variable in watched:
             path = self._path(variable)
             if not self.variables.is_frozen(variable.handle):
                 for trace in traces:
@@ -328,7 +330,7 @@ class LayerTracker:
             trace.asked.add(path)
 
     def _path(self, variable: Any) -> str:
-        return self.variables.note_variable(variable) if _is_variable(variable) else path_of(variable)
+        return self.variables.note_variable(variable) if _is_variable(variable) else paths_of([variable])[0]
 
 
 def _hold(trace: Trace, name: str, tensor: Any) -> None:
