@@ -273,6 +273,14 @@ class CaptureWarnings:
             "Use `with tap.step(), tap.eager():`, or tap.function around the code of a step.",
         )
 
+    def only_idle(self) -> None:
+        """In no watched step an op ran in the thread of the step."""
+        self.warn(
+            "only idle",
+            "nothing was captured: no function or op ran in the threads of the watched steps",
+            "Enter tap.step() in the thread that calls the function.",
+        )
+
     def no_step_watched(self, watches: Sequence[Watch], ran: range) -> None:
         """Steps ran, but the watches never were for one of them."""
         self.warn(

@@ -159,9 +159,12 @@ class Step:
                 state.put_event(number, "batch", facts)
         if self.links is not None and self.links.only_loose_ops and error is None:
             state.watches.note_only_eager()
+        idle = self.links is not None and self.links.is_empty
+        if self.links is not None and self.numbers and error is None:
+            state.watches.note_ran(idle=idle)
         if self.links is not None and self.links.any_call:
             state.put_links(first, self.links)
-        if self.records and not self._called and error is None and self.numbers:
+        if self.records and not self._called and error is None and self.numbers and not idle:
             self.leave_unrecorded(*UNRECORDED_OPS)
 
     def _check_triggers(self, error: BaseException | None) -> None:

@@ -52,6 +52,7 @@ class TapWatches:
         self._any_selected = False  # outside functions
         self._ran = range(0)  # from the first to the last step that ran
         self._any_watched = False
+        self._any_idle = self._any_busy = False  # watched steps in which nothing ran, and others
 
     def begin_steps(self, numbers: range) -> StepWatches:
         """Begins steps; returns their watches."""
@@ -100,6 +101,10 @@ class TapWatches:
         self._unselected[name] = {*kinds}
         self._unselected_ops.update(op_types)
 
+    def note_ran(self, *, idle: bool) -> None:
+        """Note that a watched step ended, and whether no op ran in its thread."""
+        self._any_idle, self._any_busy = self._any_idle or idle, self._any_busy or not idle
+
     def note_only_eager(self) -> None:
         """Note that a watched step ran ops, but none in a function or an eager scope."""
         if not self._selections and not self._any_selected:
@@ -111,6 +116,9 @@ class TapWatches:
             kinds = sorted(set().union(*self._unselected.values()) - {""})
             names, op_types = sorted(self._unselected), sorted(self._unselected_ops)
             self._not_captured.nothing_selected(self.current, names, kinds, op_types)
+        captured = self._selections or self._unselected or self._any_selected
+        if self._any_idle and not self._any_busy and not captured:
+            self._not_captured.only_idle()
 
     def warn_if_no_step_watched(self) -> None:
         """Warns if steps ran, but the watches wanted none of them."""

@@ -152,11 +152,12 @@ def test_a_loop_says_itself_what_it_feeds(tmp_path: Path) -> None:
 
 def test_ids_and_files_may_be_reported_one_by_one_but_before_the_step(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r", Watch(steps=[0]))
+    train = tf.function(lambda x: x + 1.0)
     for number in range(2):
         tap.batch(ids=[number])
         tap.batch(files=[f"part-{number}.csv"])
         with tap.step(number):
-            pass
+            train(1.0)
     with tap.step(5):
         pass
     tap.batch(ids=[5])

@@ -17,12 +17,14 @@ from dumped import Dumped
 from small_models import BATCH, data, mlp
 
 import tensortap
+from tensortap.capture.errors import TapWarning
 from tensortap.capture.pipeline.messages import Message, StepEnd
 from tensortap.capture.pipeline.writer_thread import WriterThread
 from tensortap.capture.recording.record_options import Record
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.firing import TrainingStoppedError
 from tensortap.capture.triggers.triggers import NonFinite
+from tensortap.capture.watching.step_schedule import every
 from tensortap.capture.watching.watch import Watch
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
 
@@ -242,3 +244,13 @@ def test_fits_in_two_threads_have_numbers_of_their_own_and_end_alone(tmp_path: P
         assert [*pool.map(fit, ("good", "bad"), (20, 4))] == [60, 4]
     assert tap.next_step == 64
     assert sorted(Dumped(tmp_path / "r").steps) == list(range(64))
+
+
+def test_steps_around_calls_of_other_threads_are_reported(tmp_path: Path) -> None:
+    """GIVEN a step whose functions run in a pool of threads THEN closing the tap says so."""
+    double = tf.function(lambda x: x * 2.0)
+    tap = Tap(tmp_path / "r", Watch(steps=1), record=every(1))
+    with ThreadPoolExecutor(2) as pool, tap.step():
+        assert [float(each) for each in pool.map(double, [tf.constant(1.0), tf.constant(2.0)])] == [2.0, 4.0]
+    with pytest.warns(TapWarning, match=r"no function or op ran in the threads .* Enter tap.step\(\) in"):
+        tap.close()

@@ -78,6 +78,11 @@ class CallLinks:
         """Whether ops ran, but each of them outside functions and eager scopes."""
         return bool(self._ops) and not self._calls and not self._eager_names
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no op and no function ran in the thread of the step."""
+        return not (self._ops or self._calls or self._eager_names)
+
     @contextmanager
     def noting(self) -> Iterator[None]:
         """Notes the ops that this thread runs in the body outside functions."""
