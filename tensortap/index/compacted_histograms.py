@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
-from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +19,7 @@ from tensortap.dump.format.record_batches import check_statistics
 from tensortap.dump.format.schema import HISTOGRAM_COLUMNS
 from tensortap.storage.uri import is_remote
 
+from .catalog.byte_cache import ByteCache
 from .catalog.catalog import Catalog
 from .catalog.decode import decode_histograms
 from .catalog.ragged import Ragged
@@ -30,7 +28,6 @@ _DECODED_BYTES = 64 << 20  # of cached histograms
 _FILE_BYTES = 128 << 20  # of cached remote files
 _LAYOUT_BYTES = 96 << 20  # of cached footers, 0.8 MB per million snapshots
 _AT_ONCE = 16  # parts that are read from a bucket
-_T = TypeVar("_T")
 
 
 class CompactedHistograms:
@@ -40,9 +37,9 @@ class CompactedHistograms:
         self._run_dir, self._parts = run_dir, parts
         counts = np.array([part.snapshots for part in parts], np.int64)
         self._starts = np.cumsum(counts) - counts  # of each part, in the files one after the other
-        self._groups = _Recent[Ragged](_DECODED_BYTES, lambda group: group.nbytes)
-        self._files = _Recent[bytes](_FILE_BYTES, len)
-        self._layouts = _Recent[Layout](_LAYOUT_BYTES, lambda layout: layout.nbytes)
+        self._groups = ByteCache[Ragged](_DECODED_BYTES, lambda group: group.nbytes)
+        self._files = ByteCache[bytes](_FILE_BYTES, len)
+        self._layouts = ByteCache[Layout](_LAYOUT_BYTES, lambda layout: layout.nbytes)
 
     def __call__(self, catalog: Catalog, rows: Array) -> list[tuple[Array, Array]]:
         """(bucket ids, counts) of each row.
@@ -115,34 +112,3 @@ class CompactedHistograms:
         if not is_remote(self._run_dir) and self._run_dir.is_dir():
             return verify(self._run_dir, file)
         return self._files.get(file.file, lambda: read_verified(self._run_dir, file))
-
-
-class _Recent(Generic[_T]):
-    """A cache of the most recently used items, limited in bytes."""
-
-    def __init__(self, limit: int, size: Callable[[_T], int]) -> None:
-        self._limit, self._size = limit, size
-        self._bytes = 0
-        self._held: OrderedDict[Any, _T] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Any, read: Callable[[], _T]) -> _T:
-        """The cached item of a key, read now if missing."""
-        with self._lock:
-            if key in self._held:
-                self._held.move_to_end(key)
-                return self._held[key]
-        made = read()
-        with self._lock:
-            if key not in self._held:
-                self._held[key] = made
-                self._bytes += self._size(made)
-            while self._bytes > self._limit and len(self._held) > 1:
-                self._bytes -= self._size(self._held.popitem(last=False)[1])
-        return made
-
-    def clear(self) -> None:
-        """Drops all items."""
-        with self._lock:
-            self._held.clear()
-            self._bytes = 0

@@ -3,8 +3,6 @@ dump."""
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from pathlib import Path
 
 import numpy as np
@@ -15,22 +13,17 @@ from tensortap.core.dtypes import Array
 from tensortap.dump.format.schema import HISTOGRAM_COLUMNS
 from tensortap.dump.read.stats_reader import read_commit
 
+from .byte_cache import ByteCache
 from .catalog import Catalog, CommitPlace
 
 CACHE_BYTES = 64 * 1024 * 1024  # histograms of some 250,000 snapshots
-
-
-_Key = tuple[Path, CommitPlace, tuple[str, ...] | None]
 
 
 class CommitCache:
     """The most recently used commits, up to `limit` bytes. Thread-safe."""
 
     def __init__(self, limit: int = CACHE_BYTES) -> None:
-        self._limit = limit
-        self._bytes = 0
-        self._batches: OrderedDict[_Key, pa.RecordBatch] = OrderedDict()
-        self._lock = threading.Lock()
+        self._batches = ByteCache[pa.RecordBatch](limit, lambda batch: batch.nbytes)
 
     def get(
         self, run_dir: Path, place: CommitPlace, columns: tuple[str, ...] | None = None
@@ -40,33 +33,20 @@ class CommitCache:
         Raises:
             DamagedError: it fails its checksum now. FileNotFoundError: its file was removed.
         """
-        key = (run_dir, place, columns)
-        with self._lock:
-            if key in self._batches:
-                self._batches.move_to_end(key)
-                return self._batches[key]
-        check_time_limit()
-        batch = read_commit(run_dir, *place, columns)
-        with self._lock:
-            if key not in self._batches:
-                self._batches[key] = batch
-                self._bytes += batch.nbytes
-            while self._bytes > self._limit and len(self._batches) > 1:
-                _, dropped = self._batches.popitem(last=False)
-                self._bytes -= dropped.nbytes
-        return batch
+
+        def read() -> pa.RecordBatch:
+            check_time_limit()
+            return read_commit(run_dir, *place, columns)
+
+        return self._batches.get((run_dir, place, columns), read)
 
     def clear(self) -> None:
         """Drops all commits."""
-        with self._lock:
-            self._batches.clear()
-            self._bytes = 0
+        self._batches.clear()
 
     def forget(self, run_dir: Path) -> None:
         """Drops the commits of a run, because their positions may have changed."""
-        with self._lock:
-            for key in [key for key in self._batches if key[0] == run_dir]:
-                self._bytes -= self._batches.pop(key).nbytes
+        self._batches.forget(lambda key: key[0] == run_dir)
 
 
 def read_histograms(catalog: Catalog, cache: CommitCache, rows: Array) -> list[tuple[Array, Array]]:

@@ -83,9 +83,8 @@ def timeline(
     A cell shows its worst tensor: the largest number, for `min` the smallest, for `mean` the furthest from 0.
     Integers, and tensors whose number is the same at all steps, only count in cells without others: random
     bits and the -1e38 of an attention's mask would hide all that happens. Cells of integers have no number
-    unless all cells are. Its % zeros is that of
-    floating point tensors of several elements that are computed: a mean over weights and inputs would hide a
-    layer that dies.
+    unless all cells are. % zeros is that of floating point tensors of several elements that are computed: a
+    mean over weights and inputs would hide a layer that dies.
 
     Args:
         statistic: one of `TIMELINE_STATISTICS`, of a tensor's finite elements; shares are of all of them.
