@@ -150,7 +150,7 @@ def test_a_story_counts_its_steps_and_offers_the_filters_that_it_can_answer(
     before = offline.get_by_test_id("table-total").inner_text()
     layers.select_option(index=1)
     expect(offline.get_by_test_id("table-total")).not_to_have_text(before)
-    expect(offline.get_by_test_id("run-summary")).to_contain_text(re.compile(r"Steps\d+ of 60, from 0 to 59"))
+    expect(offline.get_by_test_id("run-summary")).to_contain_text(re.compile(r"Steps\d+ of 30, from 0 to 29"))
 
 
 def test_the_share_menu_saves_a_story_with_notes_and_a_run_that_the_viewer_opens(
