@@ -38,7 +38,7 @@ from .responses.columns_format import read_columns
 FORMAT = "tensortap-story"
 VERSION = 1
 VIEWER = Path(__file__).parent / "static" / "viewer.html"
-MAX_BYTES = 24 * 2**20  # compressed; base64 adds a third
+MAX_BYTES = 24 * 10**6  # compressed; base64 adds a third
 MAX_STEPS = 16
 _MAX_ROWS = 2000  # of the table at a step
 _PAGE = 1000

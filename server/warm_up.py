@@ -1,4 +1,4 @@
-"""Work of a server that has just started: the newest run's graph is encoded before a browser asks for it."""
+"""Work of a server that has just started: encodes the graph of the newest run before a page needs it."""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ from tensortap.core.errors import SelectionError
 if TYPE_CHECKING:
     from tensortap.index.run_index import RunIndex
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d*)?|\.\d+) *(?:([KMGT])(i?))?B?", re.ASCII | re.IGNORECASE)
 _STEPS = re.compile(r"-?\d{1,18}|\d{0,18}:\d{0,18}", re.ASCII)
 _WORD = re.compile(r"(next|every|log)\s+(\d{1,18})")
 _RANGE = re.compile(r"(\d{1,18}):(\d{1,18})(?::(\d{1,18}))?")
@@ -95,12 +94,21 @@ def on_disk(why: str) -> Callable[[str], Path]:
     return parse
 
 
-def size(text: str) -> int:
-    """`2G` -> bytes; K, M, G and T are powers of 1,024."""
+def size(text: str, unit: str = "") -> int:
+    """`2G` -> bytes, in units of 1,000 as sizes are printed, or of 1,024: `2GiB`. `unit`: without one."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write 500M or 2G")
-    return int(float(match[1]) * _UNITS[match[2].upper()])
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a size; write 500MB, 2GB or 2GiB")
+    power = " KMGT".index((match[2] or unit or " ").upper())
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
+
+
+def memory_size(text: str) -> int:
+    """A size above 0, in GB without a unit."""
+    count = size(text, "G")
+    if not 0 < count <= 10**15:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a size of memory; write 0.5 (GB) or 500MB")
+    return count
 
 
 def condition(text: str) -> str:

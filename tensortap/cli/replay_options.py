@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from .argument_types import local
-
-_MEMORY = re.compile(r"(\d+(?:\.\d*)?|\.\d+) *([MG]?)B?", re.ASCII | re.IGNORECASE)
+from .argument_types import local, memory_size
 
 
 def add_analysis_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,8 +95,8 @@ def add_limits(parser: argparse.ArgumentParser, seconds: float, gigabytes: float
     parser.add_argument(
         f"--{prefix}memory",
         dest="memory_bytes",
-        type=byte_count,
-        default=byte_count(str(gigabytes)),
+        type=memory_size,
+        default=memory_size(str(gigabytes)),
         metavar="GB",
         help="memory limit of a replay in addition to TensorFlow's own, in GB (10^9 bytes), e.g. 0.5 "
         f"(default: {gigabytes:g})",
@@ -114,14 +111,3 @@ def _amount(text: str) -> float:
     if not 0 < number <= 1e6:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} must be a number above 0 and at most a million")
     return number
-
-
-def byte_count(text: str) -> int:
-    """An argparse type: gigabytes of 10^9 bytes, or with their unit `300MB`, as bytes."""
-    match = _MEMORY.fullmatch(text.strip())
-    count = float(match[1]) * (1e6 if match[2].upper() == "M" else 1e9) if match else 0.0
-    if not 0 < count <= 1e15:
-        raise argparse.ArgumentTypeError(
-            f"{text[:40]!r} is not a size of memory; write 0.5 (GB), 0.5GB or 500MB"
-        )
-    return int(count)

@@ -47,14 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=size,
         default=MAX_BYTES,
         metavar="SIZE",
-        help="maximum download size (default: 16G)",
+        help="maximum download size (default: 16GiB)",
     )
     parser.add_argument(
         "--max-unpacked",
         type=size,
         default=MAX_UNPACKED_ARRAYS,
         metavar="SIZE",
-        help="allowance for compressed arrays that expand more than 32-fold (default: 256M)",
+        help="allowance for compressed arrays that expand more than 32-fold (default: 256MiB)",
     )
     add_follow_links(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")

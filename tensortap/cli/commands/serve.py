@@ -17,9 +17,9 @@ from tensortap.storage.filesystem import is_folder
 from tensortap.storage.uri import is_remote, shown_path
 from tensortap.system.temp_dirs import temp_folder_until_exit
 
-from ..argument_types import add_follow_links, source
+from ..argument_types import add_follow_links, memory_size, source
 from ..exit import exit_now, interrupted_at_once, status_of
-from ..replay_options import add_limits, byte_count
+from ..replay_options import add_limits
 
 if TYPE_CHECKING:
     from tensortap.replay.client import ReplayProcess
@@ -78,8 +78,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory",
         dest="serve_bytes",
-        type=byte_count,
-        default=byte_count("1"),
+        type=memory_size,
+        default=memory_size("1"),
         metavar="GB",
         help="memory limit of the server, in GB of 10^9 bytes, or with a unit as in 500MB (default: 1); the "
         "processes for analyses share as much again",

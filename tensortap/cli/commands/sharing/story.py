@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
             None if other is None else other.path,
             steps=held,
             tensors=tensors,
-            max_bytes=arguments.max_mb * 2**20,
+            max_bytes=arguments.max_mb * 10**6,
             seconds=_SECONDS,
             advance=advance,
         )
