@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction
-from tensortap.tfproto.function_calls import callees
+from tensortap.tfproto.function_calls import LOOPS, callees
 
 from .grappler_merges import ACTIVATIONS, CONTRACTIONS, ELEMENTWISE, OF_SHAPES, Merges
 from .summed_terms import SummedTerms
@@ -93,7 +93,10 @@ class Duplicates:
         waiting, seen = [reference], {reference}
         while waiting:
             tensor = waiting.pop()
-            if self._fixed_terms & self.terms.behind([tensor]):
+            if self._fixed_terms & self.terms.behind([tensor], looped=True):
+                return True
+            node = self._uses.node_of(tensor)
+            if node is not None and not _is_repeatable(node) and self._is_term_of_long_sum(tensor):
                 return True
             node = self._merged_node(tensor)
             fresh = set() if node is None else {*node.input} - seen
@@ -104,7 +107,7 @@ class Duplicates:
     @cached_property
     def _fixed_terms(self) -> set[str]:
         """Terms of long sums that no duplicate computes again: results of calls, draws, arguments."""
-        terms = (self.terms.local - self.terms.invariants) | self.terms.returned
+        terms = (self.terms.local - self._uses.invariants) | self.terms.returned
         return {term for term in terms if not (self._is_held_anyway(term) or self._is_computed(term))}
 
     def _is_held_anyway(self, reference: str) -> bool:
@@ -182,7 +185,7 @@ class Duplicates:
         if node.name not in self._uses.live:  # it runs for taps only, and would use its inputs
             return not _is_call(node)
         if _is_frozen_normalization(node) or self._is_term_of_long_sum(reference):
-            return True
+            return _is_repeatable(node)
         if node.op in OF_SHAPES:  # the optimizer may find that nothing needs it; a tap does
             return any(self._merged_node(source) is not None for source in node.input)
         all_uses = self._uses.uses_of(reference)
@@ -241,7 +244,7 @@ class Duplicates:
     def _is_term_of_long_sum(self, reference: str) -> bool:
         """Whether a sum of three or more terms may begin with this tensor, unless a tap holds it; or with one
         that is computed alike, of which the optimizer makes one."""
-        sources = filter(self._is_computed, self.terms.behind([reference]))
+        sources = filter(self._is_computed, self.terms.behind([reference], looped=True))
         return any(self._uses.number_of(source) in self._term_numbers for source in sources)
 
     @cached_property
@@ -252,6 +255,11 @@ class Duplicates:
 def _is_frozen_normalization(node: internals.NodeDef) -> bool:
     """Whether it is a batch normalization with constants, which is folded into the preceding convolution."""
     return bool(node.op.startswith("FusedBatchNorm") and not node.attr["is_training"].b)
+
+
+def _is_repeatable(node: internals.NodeDef) -> bool:
+    """Whether a node may run twice: the second time has no effects and takes no loop's time."""
+    return not _is_call(node) or not (internals.is_stateful(node.op) or node.op in LOOPS)
 
 
 def _is_call(node: internals.NodeDef) -> bool:

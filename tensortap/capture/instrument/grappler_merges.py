@@ -65,7 +65,7 @@ class Uses:
     def __init__(self, function: TracedFunction) -> None:
         self._function = function
         self._definition = function.definition
-        self.is_root = function.role == "root"
+        self.is_root, self._is_body = function.role == "root", function.role == "body"
 
     @cached_property
     def nodes(self) -> dict[str, internals.NodeDef]:
@@ -98,6 +98,19 @@ class Uses:
     def _scalar_reductions(self) -> set[str]:
         names = [name for name, node in self.nodes.items() if node.op in REDUCTIONS]
         return {name for name in names if self._function.operations[name].inputs[0].shape.rank == 0}
+
+    @cached_property
+    def invariants(self) -> frozenset[str]:
+        """Arguments of a loop's body that it does not change: the loop holds them anyway."""
+        if not self._is_body:
+            return frozenset()
+        results = [self._definition.ret[result.name] for result in self._definition.signature.output_arg]
+        pairs = zip(self._function.arguments, results, strict=False)
+        return frozenset(given for given, result in pairs if self.source_of(result) == given)
+
+    def may_be_constant(self, argument: str) -> bool:
+        """Whether the optimizer may know an argument: its caller may pass a constant."""
+        return argument in self.invariants if self._is_body else not self.is_root
 
     def users(self, reference: str) -> list[internals.NodeDef | None]:
         """The consumers of a tensor, each as often as it uses it; a None for each result that it is."""
@@ -310,7 +323,7 @@ class Merges:
         """`_is_constant`, once the nodes that decide it are known."""
         node = self._uses.node_of(reference)
         if node is None:
-            return not self._uses.is_root  # an argument: the caller may pass a constant
+            return self._uses.may_be_constant(reference)
         if node.op in OF_SHAPES or internals.is_stateful(node.op):
             return node.op in OF_SHAPES
         constant = [operand for operand in _operands(node) if self._constant[operand]]

@@ -86,17 +86,9 @@ class SummedTerms:
         return self.behind(results[number] for number in self._summed if number < len(results))
 
     @cached_property
-    def invariants(self) -> frozenset[str]:
-        """Arguments of a loop's body that it does not change: the loop holds them anyway."""
-        if not self.is_body:
-            return frozenset()
-        pairs = zip(self._function.arguments, self._results, strict=False)
-        return frozenset(given for given, result in pairs if self.uses.source_of(result) == given)
-
-    @cached_property
     def summed_arguments(self) -> frozenset[int]:
         """Positions of the arguments that the function and its callees sum."""
-        return self._positions(self.local - self.invariants)
+        return self._positions(self.local - self.uses.invariants)
 
     @cached_property
     def sums_arguments(self) -> bool:
@@ -116,14 +108,14 @@ class SummedTerms:
         found = frozenset(int(part[2]) for part in parts if part[0] == node.name and len(part) == 3)
         return self._calls.summed_variables(node, found) if node.op in LOOPS else found
 
-    def behind(self, references: Iterable[str]) -> frozenset[str]:
-        """Tensors, with those whose memory they may have."""
+    def behind(self, references: Iterable[str], *, looped: bool = False) -> frozenset[str]:
+        """Tensors, with those whose memory they may have; `looped`: if each loop has an iteration."""
         waiting, seen = list(references), set[str]()
         while waiting:
             reference = waiting.pop()
             if reference not in seen:
                 seen.add(reference)
-                waiting += self._sources(reference)
+                waiting += self._sources(reference, looped)
         return frozenset(seen)
 
     @property
@@ -135,14 +127,14 @@ class SummedTerms:
         names = enumerate(self._function.arguments)
         return frozenset(position for position, name in names if name in references)
 
-    def _sources(self, reference: str) -> list[str]:
+    def _sources(self, reference: str, looped: bool) -> list[str]:
         """The inputs of a tensor's node that it may be."""
         node = self.uses.node_of(reference)
         if node is None:
             return []
         inputs, slot = _data(node), int(reference.split(":")[-1])
         if any(callees(node)):
-            return [inputs[at] for at in self._calls.passed_inputs(node, slot)]
+            return [inputs[at] for at in self._calls.passed_inputs(node, slot, looped)]
         if node.op == "IdentityN":
             return [inputs[slot]]
         if node.op in _PASSING or self.uses.is_alias(node):
@@ -200,11 +192,14 @@ class SummingCalls:
         summed = (terms.summed_arguments for terms in self._called(node))
         return self._circulating(node, results.union(*summed))
 
-    def passed_inputs(self, node: internals.NodeDef, result: int) -> frozenset[int]:
-        """The inputs that a result may be."""
-        if node.op in LOOPS:
+    def passed_inputs(self, node: internals.NodeDef, result: int, looped: bool) -> frozenset[int]:
+        """The inputs that a result may be; `looped`: that of a loop with an iteration."""
+        if node.op in LOOPS and not looped:
             return self._circulating(node, frozenset({result}))
-        found = frozenset[int]().union(*(terms.arguments_of(result) for terms in self._called(node)))
+        called = (terms for terms in self._called(node) if node.op not in LOOPS or terms.is_body)
+        found = frozenset[int]().union(*(terms.arguments_of(result) for terms in called))
+        if node.op in LOOPS:
+            return self._circulating(node, found)
         return frozenset(at + self._first(node) for at in found)
 
     def sums_arguments(self, loop: internals.NodeDef) -> bool:

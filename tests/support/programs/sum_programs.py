@@ -138,8 +138,31 @@ def variables_in_sums(capture: Capture) -> Results:
     return {"results": each_step(capture, infer, floats(ROWS, 4))}
 
 
+def terms_given_to_calls(capture: Capture) -> Results:
+    """What a loop and a function with effects are given, and may return, is a term; they run once."""
+    runs = tf.Variable(0)
+
+    @tf.function
+    def noted(x: Any) -> Any:
+        runs.assign_add(100)
+        return x
+
+    @tf.function
+    def infer(x: Any) -> Any:
+        def step(i: Any, x: Any, y: Any) -> Any:
+            runs.assign_add(1)
+            return i + 1, x // 3, y
+
+        x = tf.cast(x * 100.0, tf.int32)
+        given = [x // 7, x // 5, x // 2]
+        _, y, z = tf.while_loop(lambda i, *_: i < 3, step, [0, *given[:2]])
+        return tf.add_n([x // 11, *given]), y // 13, z // 17, noted(given[2]) // 19
+
+    return {"results": each_step(capture, infer, floats(ROWS, 4)), "runs": runs}
+
+
 PROGRAMS: list[Program] = [
     *(weight_shared_by_loops, weight_shared_after_noise, draws_in_sums),
     *(arguments_in_sums, residuals_of_normalized),
-    *(losses_of_constant_labels, variables_in_sums),
+    *(losses_of_constant_labels, variables_in_sums, terms_given_to_calls),
 ]
