@@ -373,12 +373,13 @@ def attention(logdir: Path, run: str, axis: int, mask: float) -> None:
         def __init__(self) -> None:
             super().__init__()
             self.parts = [query, key, value, head]
+            self.drop = keras.layers.Dropout(0.1)
 
         def call(self, x: Any) -> Any:
             scores = tf.matmul(query(x), key(x), transpose_b=True) / 8**0.5
             scores += mask * (1 - tf.linalg.band_part(tf.ones((6, 6)), -1, 0))  # masked
             weights = tf.nn.softmax(scores, axis=axis)  # over an axis
-            return head(tf.reduce_mean(tf.matmul(weights, value(x)), 1))
+            return head(tf.reduce_mean(tf.matmul(self.drop(weights), value(x)), 1))
 
     y = np.random.default_rng(1).integers(0, 3, len(x)).astype(np.int32)
     fit(logdir, run, Model(), x, y, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))

@@ -383,13 +383,15 @@ def _is_reshaped(roles: Roles, place: Slot) -> bool:
 
 
 def _is_from(roles: Roles, row: int, kind: str) -> bool:
-    """Whether a node computes its numbers from inputs or weights, other than from their shapes."""
+    """Whether a node computes its numbers from inputs or weights: not from their shapes, nor draws them (the
+    state of a seed is a variable, too)."""
     waiting, seen = [row], set[int]()
     while waiting and len(seen) < _MOST_NODES:
         row = waiting.pop()
         if roles.kind.get(row) == kind:
             return True
-        if row not in seen and roles.graph.op_type[row] not in SHAPES:
+        op_type = roles.graph.op_type[row]
+        if row not in seen and op_type not in SHAPES and "Random" not in op_type:
             seen.add(row)
             waiting += [source for source, _, _ in roles.inputs(row)]
     return False
