@@ -13,7 +13,7 @@ from tensortap.core.deadline import time_limit
 from tensortap.core.errors import LimitError
 from tensortap.core.progress import ignore_count
 from tensortap.core.text import bytes_text
-from tensortap.exporters.tap_zip import export_tap_zip
+from tensortap.exporters.tap_zip import export_tap_zip, refuse_damage
 from tensortap.index.query.search import Filters, find_rows
 from tensortap.index.query.step_range import parse_steps
 from tensortap.index.run_index import RunIndex
@@ -88,6 +88,8 @@ def tap_zip(run: str) -> Response:
     _check_size(found)
     rows = None if steps is None and match is None else find_rows(found, Filters(steps=steps, match=match))
     with time_limit(SECONDS), temp_folder() as folder:
+        if rows is not None:  # the file of a part would look whole, too
+            refuse_damage(found)
         out = folder / f"{_file_name(found.name)}.tap.zip"
         export_tap_zip(found, rows, out, ignore_count)
         create_app: CreateApp = current_app.extensions[_KEY]

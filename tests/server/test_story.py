@@ -117,7 +117,7 @@ def test_a_damaged_run_is_neither_a_story_nor_packed(tmp_path: Path, viewer: Non
     values.write_bytes(data)
     api = Api(Client(create_app(tmp_path)))
     run = f"/api/runs/{api.run_id('exp/first')}"
-    for noun in ("story", "tap.zip"):
+    for noun in ("story", "tap.zip", "tap.zip?steps=1", "tap.zip?match=Relu"):
         assert "damaged" in api.json(f"{run}/{noun}", 422)["error"]
     out = tmp_path / "out.html"
     assert main(["story", str(tmp_path / "exp" / "first"), "--out", str(out)]) == 1
