@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dump_tools import stats_files, values_files
+from small_dump import small_graph
 
 from tensortap.__main__ import main
 from tensortap.compact.queries import query_run
@@ -201,6 +202,16 @@ def test_a_worker_that_is_gone_is_damage(tmp_path: Path, capsys: pytest.CaptureF
             f"{worker.worker}: its folder is missing. Copy it again, or remove {worker.worker}.started, too."
         ]
         assert count == len(damage)
+
+
+def test_graphs_without_any_worker_are_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.graph(small_graph())
+    assert damage_of(tmp_path, capsys) == ([], 0)
+    (worker,) = RunReader(tmp_path / "r").workers()
+    shutil.rmtree(tmp_path / "r" / worker.worker)
+    (tmp_path / "r" / f"{worker.worker}.started").unlink()
+    assert damage_of(tmp_path, capsys) == (["The folders of all workers are missing. Copy the run again."], 1)
 
 
 def test_links_in_place_of_folders_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

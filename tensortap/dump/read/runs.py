@@ -218,7 +218,7 @@ class RunReader:
 
     def missing_folders(self) -> dict[str, str]:
         """Folders of workers that were removed, unless `compact/` replaces them all, and links in place of a
-        folder, with a sentence each.
+        folder, with a sentence each; one for all if graphs are all that is left of the workers.
 
         Raises OSError.
         """
@@ -233,6 +233,8 @@ class RunReader:
         if not any(map(is_worker_name, names)) and _is_file(self.path / COMPACT / COMPACT_MANIFEST):
             return links
         marked = sorted(name.removesuffix(STARTED) for name in names if name.endswith(STARTED))
+        if not marked and not any(map(is_worker_name, names)) and self.graph_ids():
+            links[GRAPHS] = "The folders of all workers are missing. Copy the run again."
         return links | {
             name: f"{name}: its folder is missing. Copy it again, or remove {name + STARTED}, too."
             for name in marked
