@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import mmap
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from weakref import WeakSet
 
 import numpy as np
 import pytest
@@ -40,6 +44,26 @@ def test_released_pages_are_read_again(tmp_path: Path) -> None:
     release_pages()
     assert before - resident_bytes() > 50 << 20
     assert int(arrays["numbers"].sum()) == total
+
+
+class _Yielding(WeakSet[mmap.mmap]):
+    """Lets other threads run between two of its members."""
+
+    def __iter__(self) -> Iterator[mmap.mmap]:
+        for each in super().__iter__():
+            time.sleep(0)
+            yield each
+
+
+def test_pages_are_released_while_files_are_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GIVEN a thread that maps files WHEN another releases pages THEN neither fails."""
+    monkeypatch.setattr("tensortap.index.cache.container._MAPPED", _Yielding())
+    write_container(tmp_path / "a.index", {}, {"numbers": np.arange(8)})
+    with ThreadPoolExecutor() as pool:
+        mapping = pool.submit(lambda: [read_container(tmp_path / "a.index") for _ in range(200)])
+        while not mapping.done():
+            release_pages()
+    assert [len(arrays["numbers"]) for _, arrays in mapping.result()] == [8] * 200
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import json
 import mmap
 import os
 import struct
+import threading
 from collections.abc import Collection, Mapping
 from io import RawIOBase
 from pathlib import Path
@@ -27,6 +28,7 @@ _ALIGN = 64
 _MAX_HEADER = 1 << 30
 _READ_BYTES = 256 << 10  # checked at a time: larger buffers get new memory each time, which takes longer
 _MAPPED: WeakSet[mmap.mmap] = WeakSet()
+_MAPPED_LOCK = threading.Lock()  # iterating while another thread adds raises
 _DTYPES = {np.dtype(name).str for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f8", "?")}
 
 
@@ -70,7 +72,8 @@ def read_container(path: Path) -> tuple[Any, dict[str, Array]]:
         with path.open("rb", buffering=0) as file:
             about, entries, start = _read_header(file, path.name)
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            _MAPPED.add(mapped)
+            with _MAPPED_LOCK:
+                _MAPPED.add(mapped)
             arrays = {}
             for name, dtype, count, at, crc in entries:
                 array = np.frombuffer(mapped, dtype, count, start + at)
@@ -85,7 +88,9 @@ def read_container(path: Path) -> tuple[Any, dict[str, Array]]:
 def release_pages() -> None:
     """Takes what was read of all mapped files out of this process's memory; it is read again on use."""
     if hasattr(mmap, "MADV_DONTNEED"):
-        for mapped in list(_MAPPED):
+        with _MAPPED_LOCK:
+            all_mapped = list(_MAPPED)
+        for mapped in all_mapped:
             mapped.madvise(mmap.MADV_DONTNEED)
 
 
