@@ -18,7 +18,7 @@ from tensortap.tf.shapes import capturable_dtype, dtype_text, static_shape
 from .pipeline.messages import CapturedTensor, GraphHandle, held_bytes
 from .step import Step
 from .tracing.call_links import FUNCTION_PREFIXES
-from .tracing.candidate import Candidate, Kind
+from .tracing.candidate import Candidate, Kind, parse_role
 from .tracing.context_stack import TaskStack
 from .tracing.graph_builder import complete_calls
 from .tracing.layer_map import training_marks
@@ -30,7 +30,7 @@ from .tracing.traced_function import SUMS, UPDATING_OPS
 _RESOURCE = tf.resource.as_datatype_enum
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Op:
     """An op that ran, by the ids of its tensors. `forward`: the op whose gradient it is a part of; `after`:
     ops that changed its variables."""
@@ -59,7 +59,8 @@ class EagerRecorder:
     """While entered, records every op of this thread; at the end passes graph and tensors to the step.
 
     The graph is known only at the end, so tensors wait until then. Ops beyond `max_bytes` of tensors are
-    noted without their values, and counted as dropped.
+    noted without their values, and counted as dropped. As many bytes are held for watches of roles, which
+    are known only at the end, too.
 
     Args:
         step: the current step; if it is not watched, nothing is recorded.
@@ -85,12 +86,13 @@ class EagerRecorder:
         self._sources = sources
         self._room = max_bytes
         self._dropped: set[int] = set()  # ids of tensors
-        by_role = any(watch.kinds is not None for watch in step.watches)
-        self._trace = EagerTrace(held={} if by_role else None)
+        kinds = {parse_role(kind).kind for watch in step.watches for kind in watch.kinds or ()}
+        self._trace = EagerTrace(kinds=kinds, room=max_bytes)
         self._ops: list[_Op] = []
         self._taken: set[str] = set()
         self._makers: dict[int, tuple[_Op, int]] = {}  # tensor id -> op and slot
         self._takers: dict[tuple[str, int], list[_Op]] = {}  # (op type, tensor id) -> ops
+        self._of_layers: dict[tuple[str, str], list[_Op]] = {}  # (op type, layer) -> ops
         self._variables: dict[int, Any] = {}  # id of a handle -> its variable, kept alive until the end
         self._assigned: dict[int, str] = {}  # id of a handle -> the op that last changed its variable
         self._tensors: dict[int, CapturedTensor] = {}
@@ -118,7 +120,7 @@ class EagerRecorder:
                 step.links.name_eager(names)
             if self._ops:
                 roles = self._roles()
-                for text, tensor in (self._trace.held or {}).items():
+                for text, tensor in self._trace.held.items():
                     number = int(text)
                     if number in self._makers and number in roles:
                         self._take(step, *self._makers[number], tensor, roles[number])
@@ -197,26 +199,29 @@ class EagerRecorder:
         if not outputs:  # as ops that change a variable; those that read one have an output
             self._assigned |= dict.fromkeys(handles, name)
         self._ops.append(op)
-        for number in op.inputs:
+        self._of_layers.setdefault((op_type, layer), []).append(op)
+        for number in dict.fromkeys(op.inputs):
             self._takers.setdefault((op_type, number), []).append(op)
         for slot, tensor in enumerate(outputs):
             self._makers[op.outputs[slot]] = op, slot
             self._take(step, op, slot, tensor, _Role("", "", layer))
-        if op_type == "ReadVariableOp" and self._trace.held is not None:
-            self._trace.held[str(op.outputs[0])] = outputs[0]
-        elif op_type in UPDATING_OPS and self._trace.held is not None:
-            self._trace.held[str(op.inputs[1])] = inputs[1]
+        if op_type == "ReadVariableOp":
+            self._trace.hold("weight", str(op.outputs[0]), outputs[0])
+        elif op_type in UPDATING_OPS:
+            self._trace.hold("update", str(op.inputs[1]), inputs[1])
 
     def _forward_of(self, gradient: internals.GradientCall) -> _Op | None:
         """The op whose gradient is computed; None if two fit, or TensorFlow does not say."""
         for tensor in gradient.outputs:
             if tensor in self._makers:
                 return self._makers[tensor][0]
-        found = [self._takers.get((gradient.op_type, tensor), []) for tensor in gradient.inputs]
-        if not found and gradient.scope:
-            found = [[op for op in self._ops if (op.layer, op.op_type) == (gradient.scope, gradient.op_type)]]
-        common = [op for op in found[0] if all(op in others for others in found)] if found else []
-        return common[0] if len(common) == 1 else None
+        if gradient.inputs:
+            found = [self._takers.get((gradient.op_type, tensor), []) for tensor in gradient.inputs]
+        else:
+            found = [self._of_layers.get((gradient.op_type, gradient.scope), [])] if gradient.scope else [[]]
+        fitting = (op for op in min(found, key=len) if all(each in op.inputs for each in gradient.inputs))
+        first = next(fitting, None)
+        return first if next(fitting, None) is None else None
 
     def _take(self, step: Step, op: _Op, slot: int, tensor: Any, role: _Role) -> None:
         dtype = capturable_dtype(tensor.dtype)
@@ -232,12 +237,15 @@ class EagerRecorder:
             kind=role.kind,
             variable=role.variable,
             function=EAGER,
-            device=str(tensor.device),
+            device=op.device,
         )
         chosen = step.watched.select(candidate)
         if chosen is None:
             return
         known = self._tensors.get(op.outputs[slot])
+        if known is None and isinstance(tensor, tf.TensorSpec):  # there was no room to hold it
+            self._dropped.add(op.outputs[slot])
+            return
         array = internals.as_array(tensor) if known is None else known.values
         handling = chosen.handle(array.size)
         if handling is None:

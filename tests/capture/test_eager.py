@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from tensortap.capture.errors import TapWarning
 from tensortap.capture.pipeline.messages import Message, TensorBatch
 from tensortap.capture.pipeline.writer_thread import WriterThread
 from tensortap.capture.tap import Tap
-from tensortap.capture.tracing.trace_notes import paths_of
+from tensortap.capture.tracing import trace_notes
+from tensortap.capture.tracing.trace_notes import EagerTrace, VariableNotes, paths_of
 from tensortap.capture.triggers.triggers import NonFinite
 from tensortap.capture.watching.watch import Watch
 from tensortap.index.logdir_index import LogIndex
@@ -164,6 +166,70 @@ def test_unnamed_variables_are_named_after_what_holds_them() -> None:
     held = {"table": tf.Variable(1.0), "one": (shared := tf.Variable(2.0)), "other": shared}
     variables = [module.kernel, module.bias, held["table"], shared, tf.Variable(3.0)]
     assert paths_of(variables) == ["kernel", "offset", "table", "Variable", "Variable"]
+
+
+class Guarded:
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+def test_objects_whose_attributes_raise_are_skipped() -> None:
+    variable = tf.Variable(1.0)
+    holders = Guarded(variable), {"table": variable}
+    assert paths_of([variable]) == ["table"]
+    assert len(holders) == 2
+
+
+def test_variables_of_each_step_are_forgotten_and_searched_for_a_limited_number_of_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searches = list[int]()
+
+    def search(variables: Sequence[Any]) -> list[set[str]]:
+        searches.append(len(variables))
+        return [{f"found_{len(searches)}"} for _ in variables]
+
+    monkeypatch.setattr(trace_notes, "_held_as", search)
+    monkeypatch.setattr(trace_notes, "_MAX_SEARCHES", 3)
+    notes, kept = VariableNotes(), tf.Variable(1.0)
+    paths = [notes.note_variable(kept), *(notes.note_variable(tf.Variable(2.0)) for _ in range(5))]
+    assert paths == ["found_1", "found_2", "found_3", "Variable", "Variable", "Variable"]
+    assert notes.note_variable(kept) == "found_1"
+    assert len(searches) == 3
+    assert len(notes._paths) <= 2
+
+
+def test_only_what_a_watch_may_select_is_held_and_only_while_there_is_room() -> None:
+    trace = EagerTrace(kinds={"loss"}, room=100)
+    trace.hold("weight", "1", tf.zeros([10]))
+    trace.hold("loss", "2", small := tf.zeros([20]))
+    trace.hold("loss", "3", tf.zeros([10]))
+    assert trace.held == {"2": small, "3": tf.TensorSpec([10])}
+
+
+def test_watched_weights_that_cannot_be_held_are_counted(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    layer = keras.layers.Dense(40, name="out")
+    layer.build([1, 40])
+    with Tap(tmp_path / "r", Watch(kinds="weight", steps=1), queue_bytes=1000) as tap, tap.eager():
+        layer(tf.zeros([1, 40]))
+    assert Dumped(tmp_path / "r").dropped == 1
+    assert "1 snapshot of run 'r' was dropped" in capfd.readouterr().err
+
+
+def test_gradients_of_repeated_ops_have_the_forward_op_that_fits_alone(tmp_path: Path) -> None:
+    """GIVEN a square as a product, and two equal ops THEN only the gradient of the square has its op."""
+    with Tap(tmp_path / "r", ALL) as tap, tap.eager(), tf.GradientTape() as tape:
+        x, one = tf.constant([2.0]), tf.constant([1.0])
+        tape.watch(x)
+        tape.gradient(x * x + tf.maximum(x, one) + tf.maximum(x, one), x)
+    names = {node.name for node in Dumped(tmp_path / "r").graph("eager").nodes}
+    assert any(name.startswith("gradient_tape/Mul/") for name in names)
+    assert not any("Maximum" in name.partition("gradient_tape/")[2] for name in names)
 
 
 def test_gradients_are_named_after_their_forward_ops_and_have_their_lines(tmp_path: Path) -> None:

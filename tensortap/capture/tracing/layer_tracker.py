@@ -159,9 +159,8 @@ class LayerTracker:
             if not self._has_warned:
                 self._has_warned = True
                 issue_warning(
-                    "tensortap: some layers or gradients of a function were not recorded "
-                    f"({type(error).__name__}: {first_line(error)}). It still runs and its tensors "
-                    "are captured."
+                    "tensortap: some layers or gradients were not recorded "
+                    f"({type(error).__name__}: {first_line(error)}). Training continues."
                 )
 
     def _wrap(self, owner: type, name: str, wrapped: Callable[[Callable[..., Any]], Any]) -> None:
@@ -259,7 +258,7 @@ class LayerTracker:
             name = _name_in(graph, tensor)
             if name:
                 trace.outputs.setdefault(name, path)
-                _hold(trace, name, tensor)
+                trace.hold("output", name, tensor)
 
     def _note_variables(self, variables: Iterable[Any]) -> None:
         if self._current():
@@ -279,7 +278,7 @@ class LayerTracker:
         tensor = gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
         for trace, name in self._noting(tensor):
             getattr(trace, notes)[name] = path
-            _hold(trace, name, tensor)
+            trace.hold("gradient", name, tensor)
             self.variables.trained.add(path)
 
     def _noting(self, tensor: Any) -> Iterator[tuple[Trace, str]]:
@@ -301,7 +300,7 @@ class LayerTracker:
         for loss in tf.nest.flatten(target) if any(map(_is_variable, _flat(sources))) else ():
             for trace, name in self._noting(loss):
                 trace.losses.add(name)
-                _hold(trace, name, loss)
+                trace.hold("loss", name, loss)
         pairs = zip(_flat(sources), _flat(gradients), strict=False)
         for variable, gradient in pairs:
             if _is_variable(variable):
@@ -331,11 +330,6 @@ class LayerTracker:
 
     def _path(self, variable: Any) -> str:
         return self.variables.note_variable(variable) if _is_variable(variable) else paths_of([variable])[0]
-
-
-def _hold(trace: Trace, name: str, tensor: Any) -> None:
-    if isinstance(trace, EagerTrace) and trace.held is not None:
-        trace.held[name] = tensor
 
 
 def _name_in(graph: Any, tensor: Any) -> str:

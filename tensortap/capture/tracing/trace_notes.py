@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +16,10 @@ from tensortap.core.names import EAGER, short_function_name
 from tensortap.core.records import LayerCall
 from tensortap.tf import internals
 
+from .candidate import Kind
 from .keras_lines import CreationLine
 
+_MAX_SEARCHES = 100  # for the names of variables, 50 ms each: a program may create one at every step
 _MAX_TRACES = 512  # of the latest graphs; a graph is requested right after it was traced
 
 
@@ -51,14 +54,31 @@ class Trace:
         tensors = {*self.gradients, *self.derived, *self.losses}
         return {*self.layers, *(tensor.rpartition(":")[0] for tensor in tensors)}
 
+    def hold(self, kind: Kind, name: str, tensor: Any) -> None:
+        """Keep an eager tensor that may have this role; a traced one has no values."""
+
 
 @dataclass
 class EagerTrace(Trace):
-    """The notes on an eager step. Tensors by the decimal text of their ids; `held`: those with a role, if
-    a watch needs to know it."""
+    """The notes on an eager step. Tensors by the decimal text of their ids.
+
+    Args:
+        kinds: roles that watches select; a tensor that may have one is held until it is known.
+        room: for the held tensors, in bytes. Of one beyond it only the `tf.TensorSpec` is held.
+    """
 
     graph: str = EAGER
-    held: dict[str, Any] | None = None
+    kinds: Collection[str] = ()
+    room: int = 0
+    held: dict[str, Any] = field(default_factory=dict)
+
+    def hold(self, kind: Kind, name: str, tensor: Any) -> None:
+        if kind not in self.kinds or name in self.held:
+            return
+        nbytes = tensor.dtype.size * tensor.shape.num_elements()
+        is_held = nbytes <= self.room
+        self.room -= nbytes if is_held else 0
+        self.held[name] = tensor if is_held else tf.TensorSpec(tensor.shape, tensor.dtype)
 
 
 class Traces:
@@ -109,6 +129,8 @@ class VariableNotes:
     def __init__(self) -> None:
         self.trained: set[str] = set()
         self._paths: dict[int, str] = {}  # by id of the handle
+        self._handles: dict[int, weakref.ref[Any]] = {}
+        self._searches = 0
         self._frozen: set[int] = set()  # ids of the handles of variables that Keras does not train
         self._constant: dict[str, bool] = {}  # by path
         self._kinds: dict[str, str] = {}
@@ -122,6 +144,7 @@ class VariableNotes:
             if handle is not None and hasattr(handle, "_id"):
                 number = internals.tensor_id(handle)
                 self._paths[number] = str(variable.path)
+                self._handles[number] = weakref.ref(handle)
                 (self._frozen.discard if variable.trainable else self._frozen.add)(number)
 
     def note_variable(self, variable: Any) -> str:
@@ -132,10 +155,20 @@ class VariableNotes:
     def note_variables(self, variables: Iterable[Any]) -> None:
         """Note the paths of variables whose handles are unknown."""
         numbered = {internals.tensor_id(variable.handle): variable for variable in variables}
-        new = [number for number in numbered if number not in self._paths]
-        for number, path in zip(new, paths_of([numbered[number] for number in new]), strict=True):
-            variable = numbered[number]
+        new = {number: variable for number, variable in numbered.items() if number not in self._paths}
+        if not new:
+            return
+        for number in [number for number, handle in tuple(self._handles.items()) if handle() is None]:
+            self._handles.pop(number, None)
+            self._paths.pop(number, None)
+            self._frozen.discard(number)
+        paths = [*map(_own_path, new.values())]
+        if self._searches < _MAX_SEARCHES and any(map(_is_unnamed, paths)):
+            self._searches += 1
+            paths = paths_of([*new.values()])
+        for (number, variable), path in zip(new.items(), paths, strict=True):
             self._paths[number] = path
+            self._handles[number] = weakref.ref(variable.handle)
             if not variable.trainable:
                 self._frozen.add(number)
             if isinstance(variable, tf.Variable):
@@ -192,11 +225,8 @@ _UNNAMED = "Variable"
 def paths_of(variables: Sequence[Any]) -> list[str]:
     """Keras' paths of variables. Of one outside Keras its name without the slot; without a name the
     attribute or global that holds it, if all that hold it agree; else `Variable`."""
-    paths = [
-        str(getattr(variable, "path", None) or "") or str(variable.name).removesuffix(":0")
-        for variable in variables
-    ]
-    unnamed = [at for at, path in enumerate(paths) if path.rpartition("/")[2] == _UNNAMED]
+    paths = [*map(_own_path, variables)]
+    unnamed = [at for at, path in enumerate(paths) if _is_unnamed(path)]
     held = _held_as([variables[at] for at in unnamed]) if unnamed else []
     for at, names in zip(unnamed, held, strict=True):
         if len(names) == 1:
@@ -204,12 +234,21 @@ def paths_of(variables: Sequence[Any]) -> list[str]:
     return paths
 
 
+def _own_path(variable: Any) -> str:
+    return str(getattr(variable, "path", None) or "") or str(variable.name).removesuffix(":0")
+
+
+def _is_unnamed(path: str) -> bool:
+    return path.rpartition("/")[2] == _UNNAMED
+
+
 def _held_as(variables: Sequence[Any]) -> list[set[str]]:
     """The names of attributes, globals and keys that hold each variable. One search, as it takes 50 ms."""
     names: dict[int, set[str]] = {id(variable): set() for variable in variables}
     for holder in gc.get_referrers(*variables):
-        found = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
-        for name, held in tuple(found.items()):
-            if id(held) in names and isinstance(name, str) and name.isidentifier() and name[0] != "_":
-                names[id(held)].add(name)
+        with suppress(Exception):  # any object of the program, whose attributes may raise
+            found = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
+            for name, held in tuple(found.items()):
+                if id(held) in names and isinstance(name, str) and name.isidentifier() and name[0] != "_":
+                    names[id(held)].add(name)
     return list(names.values())

@@ -284,11 +284,12 @@ def as_trigger(given: Any) -> Trigger:
     """A trigger, or a callable over the summaries of a step.
 
     Raises:
-        WatchError: it is neither, or the `watches` of a trigger are none.
+        WatchError: it is neither, or the `watches` of a trigger are not a tuple or list of them.
     """
     if isinstance(given, Trigger):
-        if not all(isinstance(watch, Watch) for watch in given.watches):
-            raise WatchError(f"watches={given.watches!r} of {given!r} are no watches.", "Use (Watch(…),).")
+        watches: Any = given.watches  # a program may give it a single one
+        if not isinstance(watches, tuple | list) or not all(isinstance(each, Watch) for each in watches):
+            raise WatchError(f"watches={watches!r} of {given!r} is no tuple of watches.", "Use (Watch(…),).")
         return given
     if callable(given) and not isinstance(given, type):
         return Condition(given)
