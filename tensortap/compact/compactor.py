@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.errors import DamagedError, LimitError
+from tensortap.core.names import GRAPHS
 from tensortap.core.progress import Advance, ignore_advance
+from tensortap.dump.format.layout import RECORDINGS
 from tensortap.dump.format.run_files import wrong_total
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
@@ -106,9 +108,10 @@ def compact_run(
         known, why = _known(run_dir, rebuild)
         if not has_streams(run_dir) and any((run_dir / FOLDER).glob("*.parquet")):
             return _without_streams(run_dir, known)
-        for sentence in reader.missing_folders().values():
-            hint = "'tensortap check --repair' writes a repaired copy; compact the copy."
-            raise DamagedError(sentence, hint)
+        for name, sentence in reader.missing_folders().items():
+            if name not in (GRAPHS, RECORDINGS):  # neither is compacted
+                hint = "'tensortap check --repair' writes a repaired copy; compact the copy."
+                raise DamagedError(sentence, hint)
         found = _scan(run_dir, engine, [info.worker for info in reader.workers()], known, advance)
         name = uuid.uuid4().hex[:8]
         try:

@@ -428,6 +428,25 @@ def test_a_pruned_run_is_compacted_anew(tmp_path: Path) -> None:
     check_rows(tmp_path / "r")
 
 
+@pytest.mark.parametrize("folder", ["recordings", "graphs"])
+def test_links_to_what_is_not_compacted_do_not_matter(tmp_path: Path, folder: str) -> None:
+    write_worker(tmp_path, range(20))
+    (tmp_path / "elsewhere").mkdir()
+    shutil.rmtree(tmp_path / "r" / folder, ignore_errors=True)
+    (tmp_path / "r" / folder).symlink_to(tmp_path / "elsewhere")
+    assert compact(tmp_path / "r").snapshots == 160
+    check_rows(tmp_path / "r")
+
+
+def test_a_link_in_place_of_a_worker_stops_compaction(tmp_path: Path) -> None:
+    worker = write_worker(tmp_path, range(20))
+    (tmp_path / "r" / worker).rename(tmp_path / worker)
+    (tmp_path / "r" / worker).symlink_to(tmp_path / worker)
+    write_worker(tmp_path, range(20, 40))
+    with pytest.raises(DamagedError, match="not a folder"):
+        compact(tmp_path / "r")
+
+
 def test_damage_of_a_stream_is_skipped_and_reported(tmp_path: Path) -> None:
     worker = write_worker(tmp_path, range(200))
     (stats,) = (tmp_path / "r" / worker).glob("stats-*.arrows")
