@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from tensortap.index.cache.container import release_pages
 from tensortap.index.catalog.catalog import Catalog
-from tensortap.index.catalog.row_store import on_touched
+from tensortap.index.catalog.row_store import on_read
 
 DEFAULT_BYTES = 1_000_000_000
 # Parts of the limit: from the first on, pages of saved indices are released, from the second on, caches too.
@@ -58,7 +58,7 @@ class MemoryLimit:
     def start(self) -> None:
         """Starts the checks, until `close`; does nothing where the system does not report memory."""
         if self._resident():
-            on_touched(self.release)
+            on_read(self.release)
             threading.Thread(target=self._run, name="tensortap-memory", daemon=True).start()
 
     def close(self) -> None:

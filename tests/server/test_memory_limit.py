@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tensortap.index.cache.container import read_container, release_pages, write_container
-from tensortap.index.catalog.row_store import RowStore, note_touched, on_touched
+from tensortap.index.catalog.row_store import RowStore, note_read, on_read
 from tensortap.index.catalog.segments import Segment
 from tensortap.server.memory_limit import MemoryLimit, resident_bytes
 
@@ -67,17 +67,17 @@ def test_pages_are_released_while_files_are_mapped(tmp_path: Path, monkeypatch: 
 
 
 @pytest.fixture
-def looks() -> Iterator[list[str]]:
-    """A list with an entry for each look at the memory."""
+def checks() -> Iterator[list[str]]:
+    """A list with an entry for each check of the memory."""
     found: list[str] = []
-    on_touched(lambda: found.append("look"))
-    note_touched(np.zeros(8 << 20), 8 << 20)  # from now on it is counted from 0
+    on_read(lambda: found.append("check"))
+    note_read(64 << 20)  # from now on it is counted from 0
     found.clear()
     yield found
-    on_touched(lambda: None)
+    on_read(lambda: None)
 
 
-def test_memory_is_looked_at_while_a_request_reads_much(looks: list[str]) -> None:
+def test_memory_is_checked_while_a_request_reads_much(checks: list[str]) -> None:
     """GIVEN 80 MB of a column WHEN a few rows, many scattered ones, or all are read THEN each page counts."""
     store = RowStore()
     rows = 2_000_000
@@ -88,9 +88,25 @@ def test_memory_is_looked_at_while_a_request_reads_much(looks: list[str]) -> Non
     store.replace(segments)
     everywhere = np.arange(0, 5 * rows, 2000)
     assert store.column("mean", everywhere[:10], 5 * rows).tolist() == everywhere[:10].tolist()
-    assert looks == []
+    assert checks == []
     assert (store.column("mean", everywhere, 5 * rows) == everywhere % rows).all()
-    assert looks
-    looks.clear()
+    assert checks
+    checks.clear()
     assert store.column("mean", slice(0, 5 * rows), 5 * rows).sum() == 5 * np.arange(rows).sum()
-    assert looks
+    assert checks
+
+
+def test_only_the_read_rows_of_stored_columns_count(checks: list[str]) -> None:
+    """GIVEN a column of 80 MB WHEN few of its rows follow one another, it holds one value, or it is in the
+    tail THEN the memory is not checked."""
+    store, rows = RowStore(), 10_000_000
+    one_value = np.broadcast_to(np.zeros(1), rows)
+    store.replace([Segment(0, {"shard": one_value, "mean": np.zeros(rows)})])
+    for first in range(0, 1000, 100):
+        assert len(store.column("mean", slice(first, first + 100), rows)) == 100
+        assert len(store.column("shard", slice(0, rows), rows)) == rows
+    store.replace([])
+    store.tail.columns["mean"].extend(np.zeros(rows))
+    store.tail.columns["shard"].extend(np.zeros(rows, np.int8))
+    assert len(store.column("mean", slice(0, rows), rows)) == rows
+    assert checks == []

@@ -15,29 +15,29 @@ from .ragged import Ragged
 from .segments import Key, Segment, Tail
 
 _MIN_RUN = 100  # rows of one part that follow one another, on average: then they are read run by run
-_TOUCHED_BYTES = 32 << 20
+_READ_BYTES = 32 << 20
 _NEAR = 2 << 20  # bytes that the system maps around one that is read, at most
 
 
-class _Touched:
-    """How much of mapped files was read since the last look at the memory: a single request may read a
-    gigabyte in less time than passes between two looks of another thread."""
+class _Read:
+    """Bytes of mapped files read since the last check of the memory: a single request may read a gigabyte in
+    less time than passes between two checks by another thread."""
 
     size = 0
-    look: Callable[[], object] = staticmethod(lambda: None)
+    check: Callable[[], object] = staticmethod(lambda: None)
 
 
-def on_touched(look: Callable[[], object]) -> None:
-    """Has `look` called before more than some MB of mapped arrays are read."""
-    _Touched.look = staticmethod(look)
+def on_read(check: Callable[[], object]) -> None:
+    """Has `check` called before more than some MB of mapped arrays are read."""
+    _Read.check = staticmethod(check)
 
 
-def note_touched(array: Array, rows: int) -> None:
-    """Notes that some rows of an array are about to be read."""
-    _Touched.size += min(array.nbytes, rows * _NEAR)
-    if _Touched.size > _TOUCHED_BYTES:
-        _Touched.size = 0
-        _Touched.look()
+def note_read(size: int) -> None:
+    """Notes that `size` bytes of mapped arrays are about to be read."""
+    _Read.size += size
+    if _Read.size > _READ_BYTES:
+        _Read.size = 0
+        _Read.check()
 
 
 class _Parts(NamedTuple):
@@ -161,7 +161,9 @@ def _column_of(parts: _Parts, name: str, stop: int, start: int = 0) -> Array:
 def _taken(part: Segment | Tail, name: str, rows: Array | slice) -> Array:
     """A column of a part at some of its rows."""
     column = part.column(name)
-    note_touched(column, len(column) if isinstance(rows, slice) else len(rows))
+    if isinstance(part, Segment) and column.strides[0]:  # not a column of one value
+        size = column[rows].nbytes + _NEAR if isinstance(rows, slice) else len(rows) * _NEAR
+        note_read(min(column.nbytes, size))
     return column[rows]
 
 
