@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tensortap.core.dtypes import Array
+from tensortap.core.dtypes import Array, float_limits, is_floating
 from tensortap.core.text import number_text
 
 from ...model_graph.op_types import (
@@ -22,6 +22,7 @@ from ...model_graph.op_types import (
 )
 from ...model_graph.roles import Roles, Slot, TensorRole
 from ...run_view.run_view import RunView
+from ...run_view.snapshot_rows import SnapshotRows
 from ..finding import Evidence, Hit
 from ..forward_sources import (
     CROSS_ENTROPIES,
@@ -46,6 +47,7 @@ _COMBINING = ops("Add AddV2 Mul")
 _ELEMENTWISE = ops("Log Maximum Minimum Neg")  # that a loss applies to probabilities
 _MOST_NODES = 2000  # that are followed from one operand
 _DEEP = 20  # ops between a softmax and what uses it, or that compute a permutation
+_MAX_RANK = 64  # numbers of a permutation; a damaged dump may ask for any length
 _PRODUCTS = MATRIX_PRODUCTS | CONVOLUTIONS
 
 
@@ -158,8 +160,12 @@ def _uses(roles: Roles, row: int, shape: Shape) -> list[_Use]:
     """The products that take the output of a softmax, of this shape. Empty if their axes are unknown, or
     if the output is summed, too."""
     found, waiting = list[_Use](), [(row, tuple(range(len(shape))))]
+    seen = set[tuple[int, tuple[int, ...]]]()
     while waiting and len(shape) > 1:
-        at, axes = waiting.pop()
+        at, axes = state = waiting.pop()
+        if state in seen:
+            continue
+        seen.add(state)
         for user in roles.consumers(at):
             op_type = roles.graph.op_type[user]
             if roles.is_backward(user):
@@ -188,8 +194,12 @@ def _axis_before_loss(roles: Roles, row: int) -> _Use | None:
         logits, order = sources_of(roles, moved)[0], _integers(roles, sources_of(roles, moved)[1])
         if order is not None and sorted(order.tolist()) == list(range(len(shape))):
             waiting.append((logits[0], tuple(np.argsort(order).tolist())))
+    seen = set[tuple[int, tuple[int, ...]]]()
     while waiting and shape:
-        at, axes = waiting.pop()
+        at, axes = state = waiting.pop()
+        if state in seen:
+            continue
+        seen.add(state)
         for user in roles.consumers(at):
             op_type, last = roles.graph.op_type[user], len(shape) - 1
             if roles.is_backward(user):
@@ -249,21 +259,34 @@ def _contracted(roles: Roles, row: int, position: int, rank: int) -> int | None:
     return summed[0] if len(summed) == 1 else None
 
 
-def _integers(roles: Roles, place: Slot, deep: int = 0) -> Array | None:
+def _integers(
+    roles: Roles, place: Slot, deep: int = 0, known_rows: dict[int, Array | None] | None = None
+) -> Array | None:
     """The whole numbers that a node computes from constants, such as the permutation of a transpose; None if
-    unknown."""
-    row, op_type = place[0], roles.graph.op_type[place[0]]
+    unknown, or if they are too many."""
+    known_rows = {} if known_rows is None else known_rows
+    row = place[0]
+    if row not in known_rows:
+        known_rows[row] = None
+        found = _computed(roles, row, deep, known_rows)
+        known_rows[row] = None if found is None or found.size > _MAX_RANK else found
+    return known_rows[row]
+
+
+def _computed(roles: Roles, row: int, deep: int, known_rows: dict[int, Array | None]) -> Array | None:
+    op_type = roles.graph.op_type[row]
     if op_type == "Const":
         found = nested_list(constant_text(roles.attributes(row)) or "")
         return None if found is None else np.array(found, np.int64)
-    parts = [_integers(roles, source, deep + 1) for source in sources_of(roles, row)] if deep < _DEEP else []
+    sources = sources_of(roles, row) if deep < _DEEP else []
+    parts = [_integers(roles, source, deep + 1, known_rows) for source in sources]
     known = [part for part in parts if part is not None]
     if not known or len(known) < len(parts):
         return None
     if op_type in _ARITHMETIC:
         return np.asarray(_ARITHMETIC[op_type](*known))
     if op_type == "Range":
-        return np.arange(*(int(part) for part in known))
+        return np.array(range(*(int(part) for part in known))[: _MAX_RANK + 1], np.int64)
     if op_type in ("Pack", "ConcatV2"):
         return np.concatenate([part.reshape(-1) for part in known[: -1 if op_type == "ConcatV2" else None]])
     return None
@@ -315,11 +338,11 @@ def mask_sign(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 
 def _lost_scores(view: RunView, before: TensorRole, after: TensorRole) -> Iterator[Hit]:
-    rows, others = view.rows([after]), view.rows([before])
-    codes, dtypes = view.dtypes(rows)
-    bits = np.array([_FRACTION_BITS.get(dtype, 52) for dtype in dtypes])[codes]
-    if len(rows) != len(others) or not len(rows):
+    rows, others = _in_pairs(view.rows([after]), view.rows([before]))
+    if not len(rows):
         return
+    codes, dtypes = view.dtypes(rows)
+    bits = np.array([float_limits(each).nmant if is_floating(each) else 52 for each in dtypes])[codes]
     highest, size = rows["max"], others["abs_max"]
     lost = np.isfinite(highest) & (size > 0) & (highest * 2.0**-bits > size)
     if np.count_nonzero(lost) >= max(1, MOSTLY * len(rows)):
@@ -333,7 +356,11 @@ def _lost_scores(view: RunView, before: TensorRole, after: TensorRole) -> Iterat
         yield Hit.at(np.unique(rows.step[lost]), len(rows.steps), after, text, evidence)
 
 
-_FRACTION_BITS = {"float32": 23, "float16": 10, "bfloat16": 7}
+def _in_pairs(rows: SnapshotRows, others: SnapshotRows) -> tuple[SnapshotRows, SnapshotRows]:
+    """The rows of two tensors that were captured at the same moment: any may have been dropped."""
+    left, right = (np.rec.fromarrays([each.step, each["visit"], each["worker"]]) for each in (rows, others))
+    _, here, there = np.intersect1d(left, right, return_indices=True)
+    return rows.part(here), others.part(there)
 
 
 @rule(
