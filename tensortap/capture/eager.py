@@ -25,7 +25,7 @@ from .tracing.layer_map import training_marks
 from .tracing.layer_tracker import EAGER_TRACES, LayerTracker
 from .tracing.source_stacks import Stack, is_user_file, sources_of
 from .tracing.trace_notes import EagerTrace
-from .tracing.traced_function import SUMS, UPDATING_OPS
+from .tracing.traced_function import UPDATING_OPS, change_of
 
 _RESOURCE = tf.resource.as_datatype_enum
 
@@ -286,8 +286,10 @@ class EagerRecorder:
                 used = op.layer or (path in known.trained | trace.asked and not known.owner_of(path))
                 kind: Kind = "weight" if path and used and not op.is_backward else ""
                 found[op.outputs[0]] = _Role(kind, path, op.layer)
-            elif path in known.trained and (change := self._change(op)) is not None:
-                found[change] = _Role("update", path, known.owner_of(path))
+            elif path in known.trained:
+                change = change_of(op.op_type, op.inputs, self._maker, key=int)
+                if change is not None:
+                    found[change] = _Role("update", path, known.owner_of(path))
         for name, layer in trace.outputs.items():
             found[int(name)] = _Role("output", "", layer)
         for name in trace.losses:
@@ -296,21 +298,9 @@ class EagerRecorder:
             found[int(name)] = _Role("gradient", path, known.owner_of(path))
         return found
 
-    def _change(self, op: _Op) -> int | None:
-        """The tensor that an op changes its variable by: also `x` in `v.assign(v - x)`."""
-        if op.op_type in UPDATING_OPS:
-            return op.inputs[1]
-        new, _ = self._makers.get(op.inputs[1], (None, 0)) if op.op_type == "AssignVariableOp" else (None, 0)
-        if new is None or (new.op_type != "Sub" and new.op_type not in SUMS):
-            return None
-        old, change = new.inputs
-        if self._reads(old, op.inputs[0]):
-            return change
-        return old if new.op_type in SUMS and self._reads(change, op.inputs[0]) else None
-
-    def _reads(self, tensor: int, handle: int) -> bool:
-        maker = self._makers.get(tensor)
-        return maker is not None and maker[0].op_type == "ReadVariableOp" and maker[0].inputs[0] == handle
+    def _maker(self, tensor: int) -> tuple[str, Sequence[int]]:
+        maker, _ = self._makers.get(tensor, (None, 0))
+        return ("", ()) if maker is None else (maker.op_type, maker.inputs)
 
     def _graph(self, roles: Mapping[int, _Role], names: Mapping[int, str]) -> Graph:
         """The graph.

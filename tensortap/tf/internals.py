@@ -11,7 +11,7 @@ import contextlib
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -457,50 +457,50 @@ _GRADIENT_OF_TAPE = backprop.GradientTape.gradient.__code__
 
 def gradient_at(frame: Any) -> GradientCall | None:
     """The gradient that is computed when an op callback runs, by its frame; None outside a tape's."""
-    while frame is not None:
-        if frame.f_code is _GRADIENT_OF_OP:
-            found = frame.f_locals
+    for outer in _frames(frame):
+        if outer.f_code is _GRADIENT_OF_OP:
+            found = outer.f_locals
             inputs, outputs = (
                 [each._id for each in found[name] or () if hasattr(each, "_id")]
                 for name in ("inputs", "outputs")
             )
             scope = found["forward_pass_name_scope"] or ""
             return GradientCall(found["op_name"], inputs, outputs, scope)
-        if frame.f_code is _GRADIENT_OF_TAPE:
+        if outer.f_code is _GRADIENT_OF_TAPE:
             return GradientCall("")
-        frame = frame.f_back
     return None
 
 
 _MAX_FRAMES = 20  # between an op and the method of the variable that runs it
 
 
+def _frames(frame: Any) -> Iterator[Any]:
+    """A frame and those around it, innermost first."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
 def variable_at(frame: Any, handle: int) -> Any:
     """The variable of a handle, by its id, if a method of it runs the op whose callback has this frame; else
     None."""
-    for _ in range(_MAX_FRAMES):
-        if frame is None:
-            break
-        if frame.f_globals.get("__name__") == resource_variable_ops.__name__:
-            owner = frame.f_locals.get("self")
+    for outer in islice(_frames(frame), _MAX_FRAMES):
+        if outer.f_globals.get("__name__") == resource_variable_ops.__name__:
+            owner = outer.f_locals.get("self")
             # Ops of its constructor run before it has its handle.
             if isinstance(owner, tf.Variable) and getattr(owner, "_handle", None) is not None:
                 return owner if getattr(owner.handle, "_id", None) == handle else None
-        frame = frame.f_back
     return None
 
 
 def variables_given(frame: Any) -> Sequence[Any]:
     """The arguments of the function of TensorFlow that runs an op, by the frame of the op's callback, with
     None for all but variables: these are read without an op that callbacks see."""
-    for _ in range(_MAX_FRAMES):
-        if frame is None:
-            break
-        if frame.f_globals.get("__name__", "").startswith("tensorflow.python.ops.gen_"):
-            given = map(frame.f_locals.get, frame.f_code.co_varnames)
+    for outer in islice(_frames(frame), _MAX_FRAMES):
+        if outer.f_globals.get("__name__", "").startswith("tensorflow.python.ops.gen_"):
+            given = map(outer.f_locals.get, outer.f_code.co_varnames)
             single = takewhile(lambda each: not isinstance(each, list | tuple), given)  # inputs one by one
             return [each if isinstance(each, tf.Variable) else None for each in single]
-        frame = frame.f_back
     return ()
 
 

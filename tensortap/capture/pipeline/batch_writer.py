@@ -47,7 +47,7 @@ class BatchWriter:
         self._warnings = warnings
         self._reserve = reserve
         self._writer: DumpWriter | None = None
-        self._untold = 0  # dropped snapshots that no writer was there to note
+        self._unreported = 0  # dropped snapshots that no writer was there to note
         self._next_try = 0.0
         self._next_check = 0.0
         self._has_room = True
@@ -137,13 +137,13 @@ class BatchWriter:
     def flush(self, dropped: int) -> int:
         """Commits the written rows; adds `dropped` to the dump's count. Returns 0, because rows stay
         queued."""
-        self._untold += dropped
-        if self._untold and self._writer is None:
+        self._unreported += dropped
+        if self._unreported and self._writer is None:
             self._ready()
         if self._writer is not None:
             try:
-                self._writer.dropped(self._untold)
-                self._untold = 0
+                self._writer.dropped(self._unreported)
+                self._unreported = 0
                 self._writer.flush()
             except Exception as error:
                 self._warn_of_disk(error)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tensortap.core.names import short_function_names, unique_node_names
 from tensortap.core.records import Graph
@@ -23,6 +24,8 @@ from .layer_map import LayerMap, forward_name, scopes_of
 from .layer_tracker import LayerTracker
 from .source_stacks import Stack, sources_of, stacks_of
 
+_Tensor = TypeVar("_Tensor")
+
 Place = tuple[str, str, int]
 """Where a tensor is computed: function, op or argument name in it, output slot."""
 
@@ -35,7 +38,7 @@ _INPUT_OPS = frozenset({"IteratorGetNext", "OptionalGetValue"})
 # Their second input is the update of a variable. Kernels that do a whole optimizer step (ResourceApplyAdam)
 # have no such tensor.
 UPDATING_OPS = frozenset({"AssignSubVariableOp", "AssignAddVariableOp"})
-SUMS = frozenset({"Add", "AddV2"})
+_SUMS = frozenset({"Add", "AddV2"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +251,7 @@ class TensorRoles:
         self._updates = {
             change.name: path
             for operation in function.operations.values()
-            if (change := _change(operation)) is not None
+            if (change := change_of(operation.type, operation.inputs, _maker, attrgetter("name"))) is not None
             and (path := function.variables.get(operation.inputs[0].op.name, "")) in tracker.variables.trained
         }
 
@@ -282,19 +285,33 @@ class TensorRoles:
         return bool(layer) or (trained and not self._tracker.variables.owner_of(variable))
 
 
-def _change(operation: Any) -> Any:
+def _maker(tensor: Any) -> tuple[str, Sequence[Any]]:
+    return tensor.op.type, tensor.op.inputs
+
+
+def change_of(
+    op_type: str,
+    inputs: Sequence[_Tensor],
+    maker: Callable[[_Tensor], tuple[str, Sequence[_Tensor]]],
+    key: Callable[[_Tensor], object],
+) -> _Tensor | None:
     """The tensor that an op changes a variable by, or None. It is also `x` in `v.assign(v - x)`, the form
-    that `v.assign_sub(x)` takes for a Keras variable."""
-    if operation.type in UPDATING_OPS:
-        return operation.inputs[1]
-    new = operation.inputs[1].op if operation.type == "AssignVariableOp" else None
-    if new is None or (new.type != "Sub" and new.type not in SUMS):
+    that `v.assign_sub(x)` takes for a Keras variable.
+
+    Args:
+        maker: type and inputs of the op that made a tensor. key: what tells tensors apart.
+    """
+    if op_type in UPDATING_OPS:
+        return inputs[1]
+    made_by, terms = maker(inputs[1]) if op_type == "AssignVariableOp" else ("", ())
+    if made_by != "Sub" and made_by not in _SUMS:
         return None
-    old, change = new.inputs
-    if _reads(old, operation.inputs[0]):
+
+    def reads(tensor: _Tensor) -> bool:
+        source, of = maker(tensor)
+        return source == "ReadVariableOp" and key(of[0]) == key(inputs[0])
+
+    old, change = terms
+    if reads(old):
         return change
-    return old if new.type in SUMS and _reads(change, operation.inputs[0]) else None
-
-
-def _reads(tensor: Any, handle: Any) -> bool:
-    return bool(tensor.op.type == "ReadVariableOp" and tensor.op.inputs[0].name == handle.name)
+    return old if made_by in _SUMS and reads(change) else None
