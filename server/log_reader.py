@@ -271,7 +271,7 @@ def _mark_damage(response: Response) -> Response:
     for run_id in filter(None, asked):
         with suppress(NotFoundError):
             run = _hidden_run(run_id) or reader.log.run(run_id)
-            damage += [*run.damage, *run.unfinished]
+            damage += run.missing_data
     if damage:
         more = f" And {len(damage) - 1} more." if len(damage) > 1 else ""
         text = f"{damage[0][:_MAX_HEADER]}{more}".encode("ascii", "backslashreplace").decode()

@@ -12,7 +12,6 @@ from typing import Any
 from flask import Flask, Response, current_app, request
 
 from tensortap.core.deadline import check_time_limit
-from tensortap.index.run_index import RunIndex
 
 from .log_reader import current_run
 from .responses.responses import GZIP_FROM, PackedResponse, packed_response
@@ -26,9 +25,9 @@ View = Callable[..., Response]
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """`state`: the run's when it was made. `lock`: held while it is made."""
+    """`state`: the run's revision when it was made. `lock`: held while it is made."""
 
-    state: tuple[int, ...]
+    state: tuple[object, ...]
     made: PackedResponse | tuple[bytes, str] | None = None
     size: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -41,7 +40,7 @@ class _ResponseCache:
         self._answers: OrderedDict[bytes, _Entry] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, address: bytes, state: tuple[int, ...], make: Callable[[], Response]) -> Response:
+    def get(self, address: bytes, state: tuple[object, ...], make: Callable[[], Response]) -> Response:
         """The cached response, computed if necessary; concurrent callers wait for it."""
         answer = self._find(address, state)
         with answer.lock:
@@ -66,7 +65,7 @@ class _ResponseCache:
         with self._lock:
             self._answers.clear()
 
-    def _find(self, address: bytes, state: tuple[int, ...]) -> _Entry:
+    def _find(self, address: bytes, state: tuple[object, ...]) -> _Entry:
         with self._lock:
             answer = self._answers.get(address)
             if answer is None or answer.state != state:
@@ -113,11 +112,7 @@ def cached(view: View) -> View:
         address = f"{request.path}?".encode() + request.query_string
         if len(address) > _MAX_ADDRESS:
             return view(run=run, **places)
-        return answers.get(address, _state(found), lambda: view(run=run, **places))
+        # Read before the answer is made: a change meanwhile has it made again.
+        return answers.get(address, found.revision, lambda: view(run=run, **places))
 
     return answer
-
-
-def _state(run: RunIndex) -> tuple[int, ...]:
-    """Changes whenever an answer may; read before it: a change meanwhile has it made again."""
-    return run.generation, run.version, run.catalog.rows, run.events.version, len(run.damage)

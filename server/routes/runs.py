@@ -67,7 +67,7 @@ def one_run(run: str) -> Response:
             "name": found.name,
             "info": found.info,
             "created": found.created,
-            "damage": [*found.damage, *found.unfinished],
+            "damage": found.missing_data,
             "workers": list(found.workers),
             "graphs": [_with_steps(graph) for graph in graphs],
             "steps": found.steps if graph is None else found.steps_of(graph),

@@ -224,9 +224,10 @@ class Run:
 
     @property
     def damage(self) -> list[str]:
-        """Sentences about data that cannot be read and are missing in all results; graphs are included once
-        they are read. `tensortap check` verifies everything."""
-        return [*self._index.damage, *self._index.unfinished]
+        """Sentences about data that are damaged, or were not written to their end by a worker that stopped,
+        and are missing in all results; graphs are included once they are read. `tensortap check` verifies
+        everything."""
+        return list(self._index.missing_data)
 
     def sql(self, query: str) -> Table:
         """Run a SELECT in DuckDB's dialect over the run's statistics.

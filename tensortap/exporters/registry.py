@@ -34,7 +34,7 @@ class Exporter:
 
 def missing_parts(run: RunIndex) -> list[str]:
     """What of a run cannot be read, and is missing in its exports: sentences."""
-    return [f"unreadable data. {sentence}" for sentence in (*run.damage, *run.unfinished)]
+    return [f"unreadable data. {sentence}" for sentence in run.missing_data]
 
 
 EXPORTERS = (

@@ -134,11 +134,11 @@ class RunEvents:
         more = False
         for worker in workers:
             tail = self._tails.setdefault(worker, EventsTail(self._path, worker))
-            damage = len(tail.damage)
+            damage, pending = len(tail.damage), tail.pending
             found = tail.poll()
             for event in found:
                 self._add(worker, event)
-            self.version += len(found) + len(tail.damage) - damage
+            self.version += len(found) + len(tail.damage) - damage + (tail.pending != pending)
             self._counts[worker] = self._counts.get(worker, 0) + len(found)
             if found or tail.denied is not None:
                 self._unread.add(worker)

@@ -104,6 +104,7 @@ class RunIndex:
         self._settled: tuple[int, ...] | None = None
         self._broken = False
         self._overview: tuple[tuple[int, int], RunOverview] | None = None
+        self._missing_data: tuple[tuple[object, ...], list[str]] | None = None
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -452,6 +453,25 @@ class RunIndex:
         stopped = [worker for worker in self.workers if not (worker.live or worker.closed)]
         found = [f"{worker.id}: {worker.pending}" for worker in stopped if worker.pending]
         return found + self.events.unfinished([worker.id for worker in stopped])
+
+    @property
+    def missing_data(self) -> list[str]:
+        """`damage` and `unfinished`; built again after changes, because each response names it."""
+        revision = self.revision
+        known = self._missing_data
+        if known is None or known[0] != revision:
+            known = self._missing_data = revision, [*self.damage, *self.unfinished]
+        return known[1]
+
+    @property
+    def revision(self) -> tuple[object, ...]:
+        """Differs whenever any answer may: after polls, and after requests that found damage."""
+        found = self._info_damage + self._recordings.damage
+        if self._graph_cache is not None:
+            found += [*self._graph_cache.damage.values(), *self._graph_cache.denied]
+        if self._compacted is not None:
+            found += self._compacted.damage
+        return self.generation, self.version, self.catalog.rows, self.events.version, *found
 
     @property
     def dropped(self) -> int:

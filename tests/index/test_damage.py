@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import shutil
 from collections.abc import Iterator
@@ -124,3 +125,46 @@ def test_descriptions_and_graphs_that_are_gone_are_damage(tmp_path: Path) -> Non
     assert "worker.json is missing. Host and pid are taken from the folder name." in worker
     assert graph.endswith("its file is missing.")
     assert run.graph(run.graphs[0].id).damage == graph
+
+
+def test_missing_data_are_listed_once_a_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GIVEN a damaged graph WHEN it is read THEN it is listed, and without changes not collected again."""
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("x", 1.0, step=0, graph=writer.graph(Graph("g", [Node("x", "Const")])))
+    log = LogIndex(tmp_path, use_cache=False)
+    log.refresh()
+    (run,) = log.runs
+    before = run.revision
+    assert run.missing_data == []
+    (path,) = tmp_path.rglob("graphs/*.arrows")
+    path.write_bytes(path.read_bytes()[:-40] + bytes(40))
+    assert run.revision == before
+    assert run.graph(path.stem).damage
+    assert run.revision != before
+    (sentence,) = run.missing_data
+    assert path.stem in sentence
+    monkeypatch.setattr(RunIndex, "damage", property(lambda run: pytest.fail("collected again")))
+    assert run.missing_data == [sentence]
+
+
+def test_an_unfinished_line_of_events_changes_the_revision(tmp_path: Path) -> None:
+    """GIVEN a worker that stopped without closing WHEN the start of an event appears THEN it is listed."""
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("x", 1.0, step=0)
+        writer.event("batch", step=0, ids=["x"])
+    (events,), (stats,) = tmp_path.rglob("events-*"), tmp_path.rglob("stats-*")
+    (events.parent / "closed.json").unlink()
+    os.truncate(stats, stats.stat().st_size - 8)  # without its end mark
+    for path in (*events.parent.iterdir(), events.parent):
+        os.utime(path, (1, 1))
+    log = LogIndex(tmp_path, use_cache=False)
+    log.refresh()
+    (run,) = log.runs
+    before, listed = run.revision, run.missing_data
+    with events.open("ab") as file:
+        file.write(b'{"kind"')
+    os.utime(events, (1, 1))
+    log.refresh()
+    assert run.revision != before
+    assert len(run.missing_data) == len(listed) + 1
+    assert "its events end in an incomplete line" in run.missing_data[-1]

@@ -72,7 +72,7 @@ def _facts(found: RunIndex) -> dict[str, Any]:
         "graphs": list(found.graphs),
         "events": found.events.events(),
         # After the graphs, which are read for their counts.
-        "damage": [*found.damage, *found.unfinished],
+        "damage": found.missing_data,
     }
 
 
@@ -84,7 +84,7 @@ def _print_workers(out: Console, found: RunIndex) -> None:
         table.add_row(cell(worker.id), rank, f"{worker.snapshots:,}", f"{worker.dropped:,}", state)
     out.print()
     out.print(table)
-    for sentence in (*found.damage, *found.unfinished):
+    for sentence in found.missing_data:
         out.print(cell(sentence, "red"))
 
 

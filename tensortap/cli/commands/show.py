@@ -211,7 +211,7 @@ def _nothing(run: RunIndex, listed: int, is_part: bool) -> str:
         return f"None of {counted(listed, 'tensor')} has a name that matches."
     if is_part:
         return "No tensors were captured there."
-    if run.damage or run.unfinished:
+    if run.missing_data:
         return f"No tensors can be read, because the run is {'damaged' if run.damage else 'incomplete'}."
     if run.dropped:
         return f"No tensors can be read: {dropped_text(run.dropped)}."

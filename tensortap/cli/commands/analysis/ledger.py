@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
         entries = dead_layer_ledger(found, advance=progress)
     report_damage(found)
     if arguments.json:
-        print_json({"run": found.name, "entries": entries, "damage": [*found.damage, *found.unfinished]})
+        print_json({"run": found.name, "entries": entries, "damage": found.missing_data})
     else:
         taped = any(graph.name.endswith("_backward") for graph in found.graphs)
         print_ledger(found.name, entries, console(), every=arguments.all, taped=taped)

@@ -41,9 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     report, unknown = nan_report(found, arguments.step), snapshots_not_counted(found.catalog)
     report_damage(found)
     if arguments.json:
-        print_json(
-            asdict(report) | {"snapshots_not_counted": unknown, "damage": [*found.damage, *found.unfinished]}
-        )
+        print_json(asdict(report) | {"snapshots_not_counted": unknown, "damage": found.missing_data})
     else:
         print_report(report, console(), unknown, captured=found.catalog.rows > 0)
     return 0

@@ -102,7 +102,7 @@ def _print(found: RunIndex, findings: Findings, arguments: argparse.Namespace) -
                 "run": found.name,
                 **fields,
                 "raised": findings.raised,
-                "damage": [*found.damage, *found.unfinished],
+                "damage": found.missing_data,
             }
         )
     else:
