@@ -124,8 +124,8 @@ class _Site:
 
     `looped`: in a loop; `clock`: that of the innermost loop's body; `branched`: in a branch of that body,
     which does not run in each iteration. `route`: the calls that lead to it. `stride`: that of the loop
-    around it; `in_condition`: it belongs to the loop's condition. `summed`: positions of its results that are
-    terms of long sums of its callers.
+    around it; `in_condition`: it belongs to the loop's condition. `summed`, `given`: positions of its results
+    and arguments that are terms of long sums of its callers.
     """
 
     role: Role = "root"
@@ -137,6 +137,7 @@ class _Site:
     stride: LoopStride | None = None
     in_condition: bool = False
     summed: frozenset[int] = frozenset()
+    given: frozenset[int] = frozenset()
 
     def of_callee(
         self,
@@ -145,6 +146,7 @@ class _Site:
         counter: IterationCounter,
         stride: LoopStride | None,
         summed: frozenset[int],
+        given: frozenset[int],
     ) -> _Site:
         """The call site of a node that calls another function; `counter` is for the body if it is a loop,
         `stride` for both."""
@@ -152,9 +154,12 @@ class _Site:
         route = (*self.route, (str(node.name), callee.function))
         if node.op in LOOPS:
             counter_of = counter if role == "body" else None
-            return _Site(role, compiled, True, counter_of, False, route, stride, role == "cond", summed)
+            return _Site(
+                role, compiled, True, counter_of, False, route, stride, role == "cond", summed, given
+            )
         branched = self.counter is not None and (self.branched or role != "call")
-        return replace(self, role=role, compiled=compiled, branched=branched, route=route, summed=summed)
+        inside = replace(self, role=role, compiled=compiled, branched=branched, route=route)
+        return replace(inside, summed=summed, given=given)
 
 
 class _Rewriter:
@@ -228,7 +233,8 @@ class _Rewriter:
         if site.role == "body":
             leave_unchanged(definition, needed.unused)
         self._definitions.append(definition)
-        duplicates = Duplicates(function, definition, self._summing.terms(function).for_callers(site.summed))
+        terms = self._summing.terms(function).for_callers(site.summed, site.given)
+        duplicates = Duplicates(function, definition, terms)
         self._result.only_for_taps |= needed.only_for_taps
         self._run_anyway |= needed.live.keys()
         self._copied.add(function.name)
@@ -331,9 +337,9 @@ class _Rewriter:
                     begin_with_zero(definition, node, index)
             counter = IterationCounter(f"{definition.signature.name}_{node.name}_clock")
             loop, stride = internals.copied_node(node), self._stride_of(definition, node, needed, site)
-            summed = duplicates.terms.results(node)
+            summed, given = duplicates.terms.results(node), duplicates.terms_given_to(node)
             for callee in callees(node) if stride and stride.divided else chosen:
-                inside = site.of_callee(node, callee, counter, stride, summed)
+                inside = site.of_callee(node, callee, counter, stride, summed, given)
                 gained += self._redirect(node, callee, used, unused, inside)
             if node.name not in needed.live and not site.compiled:
                 node.input[:] = [duplicates.readable(source) for source in node.input]

@@ -107,8 +107,17 @@ class Duplicates:
     @cached_property
     def _fixed_terms(self) -> set[str]:
         """Terms of long sums that no duplicate computes again: results of calls, draws, arguments."""
-        terms = (self.terms.local - self._uses.invariants) | self.terms.returned
-        return {term for term in terms if not (self._is_held_anyway(term) or self._is_computed(term))}
+        return {term for term in self._released_terms if not self._is_computed(term)}
+
+    def terms_given_to(self, node: internals.NodeDef) -> frozenset[int]:
+        """Positions of the arguments of a call that are terms of long sums."""
+        return self.terms.given_to(node, self._released_terms)
+
+    @cached_property
+    def _released_terms(self) -> frozenset[str]:
+        """Terms of long sums that nothing else holds when they are summed."""
+        terms = (self.terms.local - self._uses.invariants) | self.terms.returned | self.terms.given
+        return frozenset(term for term in terms if not self._is_held_anyway(term))
 
     def _is_held_anyway(self, reference: str) -> bool:
         node = self._uses.node_of(reference)

@@ -8,7 +8,7 @@ there may be none), and out of loops, branches and inner functions, or be summed
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
 from tensortap.tf import internals
@@ -36,22 +36,27 @@ class SummedTerms:
     Args:
         calls: what the functions that it calls do with their arguments.
         summed: positions of its results (of a loop's condition: of its arguments) that its callers sum.
+        given: positions of its arguments that are terms of its callers.
 
     Attributes:
         uses: of the tensors of the function.
     """
 
     def __init__(
-        self, function: TracedFunction, calls: SummingCalls, summed: frozenset[int] = frozenset()
+        self,
+        function: TracedFunction,
+        calls: SummingCalls,
+        summed: frozenset[int] = frozenset(),
+        given: frozenset[int] = frozenset(),
     ) -> None:
         self.uses = Uses(function)
         self._merges = Merges(self.uses)
-        self._function, self._calls, self._summed = function, calls, summed
+        self._function, self._calls, self._summed, self._given = function, calls, summed, given
         self._arguments: dict[int, frozenset[int]] = {}  # by result: each caller asks, at each level of loops
 
-    def for_callers(self, summed: frozenset[int]) -> SummedTerms:
-        """The same function, called by others that sum these results."""
-        terms = SummedTerms(self._function, self._calls, summed)
+    def for_callers(self, summed: frozenset[int], given: frozenset[int]) -> SummedTerms:
+        """The same function, called by others that sum these results, and arguments that they give."""
+        terms = SummedTerms(self._function, self._calls, summed, given)
         vars(terms).update(uses=self.uses, _merges=self._merges, local=self.local, _arguments=self._arguments)
         return terms
 
@@ -86,6 +91,11 @@ class SummedTerms:
         return self.behind(results[number] for number in self._summed if number < len(results))
 
     @cached_property
+    def given(self) -> frozenset[str]:
+        """Arguments that its callers sum, and release before that: it must not hold them longer."""
+        return frozenset(name for at, name in enumerate(self._function.arguments) if at in self._given)
+
+    @cached_property
     def summed_arguments(self) -> frozenset[int]:
         """Positions of the arguments that the function and its callees sum."""
         return self._positions(self.local - self.uses.invariants)
@@ -117,6 +127,12 @@ class SummedTerms:
                 seen.add(reference)
                 waiting += self._sources(reference, looped)
         return frozenset(seen)
+
+    def given_to(self, node: internals.NodeDef, terms: frozenset[str]) -> frozenset[int]:
+        """Positions of the arguments that a call is given, and that may have the memory of `terms`."""
+        sources = argument_inputs(node.op, _data(node))
+        found = {at for at, source in enumerate(sources) if terms & self.behind([source], looped=True)}
+        return self._calls.passed_on(node, found) if node.op in LOOPS else frozenset(found)
 
     @property
     def _results(self) -> list[str]:
@@ -202,12 +218,17 @@ class SummingCalls:
             return self._circulating(node, found)
         return frozenset(at + self._first(node) for at in found)
 
+    def passed_on(self, loop: internals.NodeDef, variables: Collection[int]) -> frozenset[int]:
+        """Variables of a loop, with those that have their memory in a later iteration."""
+        everything = range(len(_data(loop))) if variables else ()
+        return frozenset(at for at in everything if self._circulating(loop, {at}).intersection(variables))
+
     def sums_arguments(self, loop: internals.NodeDef) -> bool:
         """Whether an iteration of a loop sums a variable or invariant. `AddN` orders terms by their names,
         and these have other names in a loop inside the loop."""
         return any(terms.sums_arguments for terms in self._called(loop))
 
-    def _circulating(self, loop: internals.NodeDef, variables: frozenset[int]) -> frozenset[int]:
+    def _circulating(self, loop: internals.NodeDef, variables: Collection[int]) -> frozenset[int]:
         """Variables of a loop, with those that may become one of them in a later iteration."""
         body = [terms for terms in self._called(loop) if terms.is_body]
         waiting, seen = list(variables), set[int]()

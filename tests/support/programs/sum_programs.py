@@ -161,8 +161,39 @@ def terms_given_to_calls(capture: Capture) -> Results:
     return {"results": each_step(capture, infer, floats(ROWS, 4)), "runs": runs}
 
 
+def terms_read_in_calls(capture: Capture) -> Results:
+    """Functions and branches read what their caller sums later; a tap in them must not hold it."""
+    weight = tf.Variable(floats(4, 4))
+
+    @tf.function
+    def inner(x: Any) -> Any:
+        return tf.tanh(tf.identity(x)) @ weight
+
+    @tf.function
+    def outer(x: Any) -> Any:
+        return inner(tf.reshape(x, [8, 4])) * 0.5
+
+    def branch(x: Any) -> Any:
+        return tf.cond(x[0, 0] > -10, lambda: tf.tanh(tf.identity(x)), lambda: x * 2)
+
+    def summing(read: Callable[[Any], Any]) -> Any:
+        @tf.function
+        def infer(b: Any) -> Any:
+            a = tf.sin(b @ weight, name="a")  # the optimizer sorts terms by name: this one, then the argument
+            result = read(a)
+            product = tf.tile(result, [64, 64]) @ tf.tile(result, [32, 128])  # 5 ms: all readers are done
+            with tf.control_dependencies([product]):
+                return tf.add_n([a, b, tf.cos(b, name="c"), tf.exp(b, name="d")]), result
+
+        return infer
+
+    reads = {"inner": inner, "outer": outer, "branch": branch}
+    return {name: each_step(capture, summing(read), floats(ROWS, 4)) for name, read in reads.items()}
+
+
 PROGRAMS: list[Program] = [
     *(weight_shared_by_loops, weight_shared_after_noise, draws_in_sums),
     *(arguments_in_sums, residuals_of_normalized),
     *(losses_of_constant_labels, variables_in_sums, terms_given_to_calls),
+    terms_read_in_calls,
 ]
