@@ -319,8 +319,8 @@ def test_a_trigger_that_finds_no_finding_is_reported_and_all_is_written(tmp_path
     [
         ({"on": 3}, "on=3 is not a trigger.*NonFinite"),
         ({"on": NonFinite}, "on=.* is not a trigger"),
-        ({"on": Misled(("total",))}, r"watches=\('total',\) of Misled is no tuple of watches"),
-        ({"on": Misled(Watch("total"))}, r"watches=Watch\(.*\) of Misled is no tuple.*Use \(Watch"),
+        ({"on": Misled(("total",))}, r"watches=\('total',\) of Misled is not a tuple of watches"),
+        ({"on": Misled(Watch("total"))}, r"watches=Watch\(.*\) of Misled is not a tuple.*Use \(Watch"),
         ({"before": 3}, r"before= needs a trigger.*on=NonFinite\(\)"),
         ({"stop": True}, "stop= needs a trigger"),
         ({"on": NonFinite(), "stop": "now"}, "stop='now' is unknown"),

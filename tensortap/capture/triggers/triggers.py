@@ -289,7 +289,9 @@ def as_trigger(given: Any) -> Trigger:
     if isinstance(given, Trigger):
         watches: Any = given.watches  # a program may give it a single one
         if not isinstance(watches, tuple | list) or not all(isinstance(each, Watch) for each in watches):
-            raise WatchError(f"watches={watches!r} of {given!r} is no tuple of watches.", "Use (Watch(…),).")
+            raise WatchError(
+                f"watches={watches!r} of {given!r} is not a tuple of watches.", "Use (Watch(…),)."
+            )
         return given
     if callable(given) and not isinstance(given, type):
         return Condition(given)

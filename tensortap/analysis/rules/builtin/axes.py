@@ -47,7 +47,7 @@ _COMBINING = ops("Add AddV2 Mul")
 _ELEMENTWISE = ops("Log Maximum Minimum Neg")  # that a loss applies to probabilities
 _MOST_NODES = 2000  # that are followed from one operand
 _DEEP = 20  # ops between a softmax and what uses it, or that compute a permutation
-_MAX_RANK = 64  # numbers of a permutation; a damaged dump may ask for any length
+_MAX_RANK = 64  # numbers of a permutation; a damaged dump may request any length
 _PRODUCTS = MATRIX_PRODUCTS | CONVOLUTIONS
 
 
