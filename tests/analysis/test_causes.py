@@ -125,8 +125,8 @@ LEFT_OUT = "no step requests its gradient, although it is trainable and the loss
     [
         ("MatMul", "true", -0.2, "high", LEFT_OUT),
         ("MatMul", "true", 0.0, "high", LEFT_OUT),
-        ("MatMul", "", -0.2, "low", "it is frozen"),
-        ("StopGradient", "true", -0.2, "low", "it is frozen"),
+        ("MatMul", "", -0.2, "low", "does not request its gradient"),
+        ("StopGradient", "true", -0.2, "low", "does not request its gradient"),
     ],
 )
 def test_what_was_forgotten_is_loud_and_what_is_frozen_quiet(

@@ -47,11 +47,11 @@ def test_what_is_frozen_at_random_numbers_is_told_from_what_is_pretrained(tmp_pa
         if finding.rule == "UnchangedTensor" and finding.variable.endswith("kernel")
     }
     for name in INITIALIZERS:
-        assert (found[name].severity, (f"at random values from {name}.") in found[name].text) == (
+        assert (found[name].severity, (f"like random ones from {name}.") in found[name].text) == (
             "medium",
             True,
         ), name
-        assert "load its weights" in found[name].help
+        assert "copy its weights" in found[name].help
     assert {name: found[name].severity for name in ("pretrained", "scaled")} == {
         "pretrained": "low",
         "scaled": "low",
@@ -79,6 +79,29 @@ def test_a_frozen_random_layer_after_trained_ones_is_severe(
     log.refresh()
     (found,) = (each for each in check_rules(log.runs[0]).findings if "frozen/kernel" in each.variable)
     assert (found.severity, "get their gradient through it" in found.text) == (severity, trained)
+
+
+def test_a_copy_and_a_pretrained_layer_are_not_said_to_be_random(tmp_path: Path) -> None:
+    """A target network is set now and then; a layer with a trained bias has been trained."""
+    from tensortap.capture import Tap, Watch
+
+    keras.utils.set_random_seed(4)
+    copied = keras.layers.Dense(32, trainable=False, name="copied")
+    pretrained = keras.layers.Dense(32, trainable=False, name="pretrained")
+    model = keras.Sequential([keras.Input((32,)), copied, pretrained, keras.layers.Dense(2)])
+    pretrained.bias.assign(np.full(32, 0.1, "f4"))
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=False)
+    x, y = np.random.rand(48, 32).astype("f4"), np.random.randint(0, 2, 48)
+    with Tap(tmp_path / "r", Watch(steps=1, kinds=("weight", "gradient", "loss"))) as tap:
+        for scale in (1.0, 1.5):
+            copied.kernel.assign(copied.kernel * scale)
+            model.fit(x, y, batch_size=8, verbose=0, callbacks=[tap.callback()])
+    log = LogIndex(tmp_path)
+    log.refresh()
+    findings = [each for each in check_rules(log.runs[0]).findings if each.variable.endswith("kernel")]
+    found = {each.layer.split("/")[-1]: (each.severity, "random" in each.text) for each in findings}
+    assert found["pretrained"] == ("low", False)
+    assert "copied" not in found
 
 
 def test_a_frozen_random_layer_comes_before_the_loss_that_stays(tmp_path: Path) -> None:

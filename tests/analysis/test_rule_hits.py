@@ -264,18 +264,33 @@ def test_sparse_gradients_vanish_by_their_mean(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "bool", "int64"])
 def test_labels_are_counted_whatever_their_dtype(tmp_path: Path, dtype: str) -> None:
     labels = (np.arange(640) % 50 == 0).astype(dtype)
-    assert [f.evidence[0].value for f in imbalance(tmp_path, labels)] == [pytest.approx(627 / 13)]
+    assert [f.evidence[0].value for f in imbalance(tmp_path, labels, CROSS_ENTROPY)] == [
+        pytest.approx(627 / 13)
+    ]
 
 
 def test_measured_targets_are_no_labels(tmp_path: Path) -> None:
-    assert imbalance(tmp_path, np.where(np.arange(640) % 50 == 0, 2.0, 31.0).astype(np.float32)) == []
+    labels = np.where(np.arange(640) % 50 == 0, 2.0, 31.0).astype(np.float32)
+    assert imbalance(tmp_path, labels, CROSS_ENTROPY) == []
 
 
-def imbalance(folder: Path, labels: np.ndarray[Any, Any]) -> Any:
+def test_flags_that_scale_targets_are_no_labels(tmp_path: Path) -> None:
+    """As the ends of episodes in the target of a Q value, and the actions whose values are gathered."""
+    rare = np.arange(640) % 50 == 0
+    scaled = node("future", "Mul", "y", "x"), node("error", "Sub", "future", "product")
+    assert imbalance(tmp_path / "flags", rare.astype(np.float32), *scaled) == []
+    chosen = node("chosen", "GatherV2", "product", "y"), node("log", "Log", "chosen")
+    assert imbalance(tmp_path / "actions", rare.astype(np.int32), *chosen) == []
+
+
+CROSS_ENTROPY = node("loss", "SparseSoftmaxCrossEntropyWithLogits", "product", "y")
+
+
+def imbalance(folder: Path, labels: np.ndarray[Any, Any], *loss: Any) -> Any:
     product = node("product", "MatMul", "x")
     layer = type(product)(**{name: getattr(product, name) for name in product.__slots__} | {"layer": "dense"})
     target = node("y", "Placeholder", kind="input", dtype=str(labels.dtype))
-    nodes = (X, target, layer, node("error", "Sub", "y", "product"))
+    nodes = (X, target, layer, *loss)
     return findings_of("ClassImbalance", synthetic_run(folder, nodes, [("y", labels, 0)], keep="value"))
 
 

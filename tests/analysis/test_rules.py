@@ -39,7 +39,7 @@ BROKEN = {  # run -> findings that must be there: (rule, severity, part of the t
     "vanishing": [("VanishingGradient", "high", "deep0"), ("PoorWeightInit", "high", "variance")],
     "exploding_rnn": [("ExplodingGradient", "high", "recurrent_kernel")],
     "unnormalized": [("InputNotNormalized", "high", "mean"), ("SaturatedActivation", "high", "Tanh")],
-    "frozen": [("UnchangedTensor", "low", "does not request its gradient: it is frozen")],
+    "frozen": [("UnchangedTensor", "low", "does not request its gradient.")],
     "wide_init": [
         ("PoorWeightInit", "medium", "odd/kernel is 1.01 at step 0, 32.3 times the expected value")
     ],

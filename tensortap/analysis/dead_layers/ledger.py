@@ -33,7 +33,7 @@ _WHY_NONE = {
     None: (
         "the step computes no gradient for it, because it is not trainable or the loss does not depend on it"
     ),
-    False: "the step does not request its gradient: it is frozen or trained elsewhere",
+    False: "the step does not request its gradient: it is frozen, a copy, or trained elsewhere",
     True: "the step requests its gradient, but gets None",
 }
 

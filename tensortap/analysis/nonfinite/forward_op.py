@@ -71,7 +71,7 @@ def forward_op_of(flow: NonfiniteFlow, row: int) -> Forward | None:
     )
 
 
-_LOG = "Take the logarithm from logits instead (log_softmax, from_logits=True), or compute it in float32."
+_LOG = "Take the logarithm from logits instead (log_softmax, from_logits=True)."
 
 
 def explain_gradient(

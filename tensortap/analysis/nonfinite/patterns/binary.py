@@ -9,7 +9,7 @@ from tensortap.core.text import number_text
 from ...dtype_limits import largest
 from ..explanation import Explanation, be_verb, elements
 from ..operand import Operand
-from .unary import DIVISION, LOG, OVERFLOW, SQRT, Check, prefix
+from .unary import DIVISION, LOG, SQRT, Check, overflow_help, prefix
 
 
 def divide(ins: Sequence[Operand], out: Operand) -> Explanation | None:
@@ -18,7 +18,7 @@ def divide(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     both_zero = min(x.zero, y.zero) if x.shape == y.shape else x.zero * y.zero  # as many 0/0 at most
     if out.nan > both_zero and x.inf and y.inf:
         text = f"inf/inf = NaN: {x.tensor} and {y.tensor} both contain infinities."
-        return Explanation("inf/inf", text, OVERFLOW)
+        return Explanation("inf/inf", text, overflow_help(out.dtype))
     if out.nan and both_zero:
         zeros = f"{elements(y.zero)} of {y.tensor} {be_verb(y.zero)} exactly 0"
         text = f"0/0 = NaN: {zeros}, and {elements(x.zero)} of {x.tensor}."
@@ -42,7 +42,7 @@ def multiply(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         ends = f"{number_text(x.abs_max)} and {number_text(y.abs_max)}"
         limit = number_text(largest(out.dtype))
         text = f"The product overflows {out.dtype} ({limit}): the operands reach {ends}."
-        return Explanation(f"{prefix(out.dtype)}overflow", text, OVERFLOW)
+        return Explanation(f"{prefix(out.dtype)}overflow", text, overflow_help(out.dtype))
     return None
 
 
@@ -79,7 +79,7 @@ def _sum(ins: Sequence[Operand], out: Operand, *, opposite: bool) -> Explanation
         text = (
             f"The sum overflows {out.dtype} ({number_text(largest(out.dtype))}): the operands reach {ends}."
         )
-        return Explanation(f"{prefix(out.dtype)}overflow", text, OVERFLOW)
+        return Explanation(f"{prefix(out.dtype)}overflow", text, overflow_help(out.dtype))
     return None
 
 
@@ -91,7 +91,7 @@ def squared_difference(ins: Sequence[Operand], out: Operand) -> Explanation | No
         text = (
             f"(x - y)² overflows {out.dtype} ({number_text(largest(out.dtype))}): the operands reach {ends}."
         )
-        return Explanation(f"{prefix(out.dtype)}overflow", text, OVERFLOW)
+        return Explanation(f"{prefix(out.dtype)}overflow", text, overflow_help(out.dtype))
     return None
 
 
@@ -108,7 +108,10 @@ def power(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     if out.inf:
         ends = f"{number_text(x.abs_max)} and {number_text(y.max)}"
         return Explanation(
-            "pow", f"x ** y overflows {out.dtype}: base and exponent reach {ends}.", OVERFLOW, certain=False
+            "pow",
+            f"x ** y overflows {out.dtype}: base and exponent reach {ends}.",
+            overflow_help(out.dtype),
+            certain=False,
         )
     return None
 

@@ -10,7 +10,7 @@ from ...dtype_limits import largest
 from ...model_graph.op_types import BATCH_NORMS, ops
 from ..explanation import Explanation, be_verb, elements
 from ..operand import Operand
-from .unary import OVERFLOW, Check, prefix
+from .unary import Check, overflow_help, prefix
 
 
 def total(ins: Sequence[Operand], out: Operand) -> Explanation | None:
@@ -27,7 +27,10 @@ def total(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         what = f"{elements(x.finite)} of {x.tensor} reach {number_text(x.abs_max)}"
         text = f"The sum overflows {out.dtype} ({limit}): {what}."
         return Explanation(
-            f"{prefix(out.dtype)}sum overflow", text, OVERFLOW, certain=x.abs_max * 2 > largest(out.dtype)
+            f"{prefix(out.dtype)}sum overflow",
+            text,
+            overflow_help(out.dtype),
+            certain=x.abs_max * 2 > largest(out.dtype),
         )
     return None
 
@@ -51,7 +54,9 @@ def product_sum(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         limit = number_text(largest(out.dtype))
         text = f"Sums of products overflow {out.dtype} ({limit}): the operands reach {ends}."
         certain = x.abs_max * y.abs_max > largest(out.dtype)
-        return Explanation(f"{prefix(out.dtype)}sum overflow", text, OVERFLOW, certain=certain)
+        return Explanation(
+            f"{prefix(out.dtype)}sum overflow", text, overflow_help(out.dtype), certain=certain
+        )
     return None
 
 
@@ -96,7 +101,7 @@ def normalized(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         )
     if x.abs_max > largest(x.dtype) ** 0.5:
         text = f"The variance overflows: |{x.tensor}| reaches {number_text(x.abs_max)}."
-        return Explanation(f"{prefix(x.dtype)}overflow", text, OVERFLOW)
+        return Explanation(f"{prefix(x.dtype)}overflow", text, overflow_help(x.dtype))
     return None
 
 

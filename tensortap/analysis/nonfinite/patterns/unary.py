@@ -110,7 +110,7 @@ def square(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     if x.abs_max > limit:
         reached = number_beside(x.abs_max, limit)
         text = f"x² overflows {out.dtype} above {number_text(limit)}: |{x.tensor}| goes up to {reached}."
-        return Explanation(f"{prefix(out.dtype)}overflow", text, OVERFLOW)
+        return Explanation(f"{prefix(out.dtype)}overflow", text, overflow_help(out.dtype))
     return None
 
 
@@ -121,7 +121,7 @@ def cast(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         limit = largest(out.dtype)
         range_text = f"|{x.tensor}| ({x.dtype}) goes up to {number_beside(x.abs_max, limit)}"
         text = f"{out.dtype} overflows above {number_text(limit)}: {range_text}."
-        return Explanation(f"{prefix(out.dtype)}overflow", text, OVERFLOW)
+        return Explanation(f"{prefix(out.dtype)}overflow", text, overflow_help(out.dtype))
     return None
 
 
@@ -172,10 +172,14 @@ LOG = (
 _EXP = "Subtract the maximum first (softmax, logsumexp), use a stable form (softplus), or clip the operand."
 SQRT = "Clip at 0 and add an epsilon under the root: sqrt(maximum(x, 0) + 1e-12)."
 DIVISION = "Add an epsilon to the divisor, or use tf.math.divide_no_nan."
-OVERFLOW = (
-    "Keep the values smaller (normalize, scale the loss), or compute this op in float32 or "
-    "bfloat16, which has the range of float32."
-)
+
+
+def overflow_help(dtype: str) -> str:
+    """What helps where numbers of a dtype overflow: another dtype only if it has a larger range."""
+    advice = "Keep the values smaller (normalize, scale the loss)"
+    if dtype == "float16" or dtype.startswith("float8"):
+        return f"{advice}, or compute this op in float32 or bfloat16, which has the range of float32."
+    return f"{advice}."
 
 
 def python(ins: Sequence[Operand], out: Operand) -> Explanation | None:

@@ -71,7 +71,9 @@ def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
                 for weight in view.of_kind("weight")
                 if (weight.graph, weight.variable) == (tensor.graph, tensor.variable)
             )
-            hit = replace(hit, severity="medium" if moves else hit.severity, help=_OF_SMALL_LOSS)
+            has_adam = any("adam" in name.lower() for name in view.roles(tensor.graph).graph.names)
+            advice = _OF_SMALL_LOSS + _EPSILON * has_adam
+            hit = replace(hit, severity="medium" if moves else hit.severity, help=advice)
         yield _beside_earlier(view, hit, limits["mean_abs"])
     for first, last, steps, one, other in _ends(view, most_of_first=True):
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -130,8 +132,9 @@ _LOCAL = (
 )
 _OF_SMALL_LOSS = (
     "The last layer gets a gradient as small: it does not vanish on the way. Check the scale of the loss, "
-    "and the last activation. Beside such gradients Adam's epsilon (1e-7) is not small."
+    "and the last activation."
 )
+_EPSILON = " Beside such gradients Adam's epsilon (1e-7) is not small."
 _CONVERGED = (
     "No fix is needed: the loss has fallen to less than a millionth of its largest value, and the "
     "gradients with it."

@@ -16,8 +16,9 @@ from ...model_graph.roles import Roles, TensorRole
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import SnapshotRows, distinct, stored_values
 from ..finding import Evidence, Hit, Severity
-from ..reinforcement import is_reward, trains_a_policy
+from ..reinforcement import is_policy_gradient, is_reward, trains_a_policy
 from ..rule import Limits, rule
+from .loss_inputs import is_class_label
 
 _LOOKED_INTO = 50  # batches of labels that are counted
 _MAX_BYTES = 1 << 20
@@ -175,9 +176,11 @@ def _judged(view: RunView, fed: TensorRole) -> tuple[TensorRole, bool]:
 )
 def class_imbalance(view: RunView, limits: Limits) -> Iterable[Hit]:
     for tensor in view.of_kind("input"):
-        rows = view.rows([tensor], floats=False)
-        if not len(rows) or feeds_layer(view, tensor):
+        rows, roles = view.rows([tensor], floats=False), view.roles(tensor.graph)
+        if not len(rows) or feeds_layer(view, tensor) or not is_class_label(roles, tensor):
             continue
+        if is_policy_gradient(view, roles):
+            continue  # labels are the actions that were drawn
         counts, steps = _count_classes(view, rows)
         if len(counts) < 2 or counts.sum() < limits["samples"]:
             continue

@@ -129,7 +129,8 @@ def _logits_as_probabilities(view: RunView, roles: Roles) -> Iterator[Hit]:
             f"{number_text(high)}: values outside 0 … 1 are clipped and get no gradient."
         )
         steps = np.unique(rows.step[outside])
-        evidence = Evidence(int(rows.step[first]), "max", high, 1.0)
+        beyond = ("min", low, 0.0) if low < 0 and -low > high - 1 else ("max", high, 1.0)
+        evidence = Evidence(int(rows.step[first]), *beyond)
         yield Hit.at(steps, len(rows.steps), tensor, text, evidence)
 
 
@@ -202,6 +203,28 @@ def _counted_from_one(view: RunView, roles: Roles) -> Iterator[Hit]:
             hit = Hit.at(steps, len(rows.steps), tensor, text, evidence)
             advice = "Subtract 1 from the labels, or encode one more class."
             yield replace(hit, help=advice, source_node=roles.graph.names[row])
+
+
+def is_class_label(roles: Roles, label: TensorRole) -> bool:
+    """Whether a cross-entropy takes an input as its labels, as it is or one-hot encoded. Flags of a batch and
+    indices of chosen values are none."""
+    rows = list(forward_rows(roles, CROSS_ENTROPIES.__contains__))
+    taken = [sources[1] for row in rows if len(sources := sources_of(roles, row)) == 2]
+    for row in forward_rows(roles, "Mul".__eq__):
+        sources = sources_of(roles, row)
+        for target, other in (sources, sources[::-1]) if len(sources) == 2 else ():
+            taken += [target] if roles.graph.op_type[other[0]] in ("Log", "LogSoftmax") else []
+    origin = source_of(roles, (label.row, label.slot))
+    return origin in {_encoded(roles, place) for place in (*taken, *_binary_targets(roles))}
+
+
+def _encoded(roles: Roles, place: Slot) -> Slot:
+    """What a one-hot encoding or a part of a tensor was made of; other places as they are."""
+    while roles.graph.op_type[place[0]] in ("OneHot", "StridedSlice") and (
+        sources := sources_of(roles, place[0])
+    ):
+        place = sources[0]
+    return place
 
 
 def _binary_targets(roles: Roles) -> Iterator[Slot]:

@@ -106,9 +106,10 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
             continue  # a loss scale that is still too large
         zero = gradient is not None and _is_zero(view, gradient, same)
         severity, why = _at_rest(view, tensor, gradient, zero=zero)
+        is_set = same.steps < steps and why.startswith(_NOT_ASKED)  # as a target network, by copying
+        if is_set or (zero and same.steps < MOSTLY * steps):
+            continue  # the latter: a part of the model that these batches do not use
         if same.steps < MOSTLY * steps:
-            if zero:
-                continue  # a part of the model that these batches do not use
             severity = "low"  # a schedule that begins at 0, or gradients that are accumulated, do that
         text = _unchanged(tensor, same, steps, bool(ends), why)
         evidence = [Evidence(same.last, "l2", same.l2)]
@@ -117,7 +118,7 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
         hit = replace(hit, help=_ADVICE.get(why, ""))
         if why == _OMITTED:
             hit = replace(hit, next_look=_ASKING, explains=("LossNotDecreasing",))
-        elif why.startswith(_FROZEN_RANDOM):
+        elif why.startswith(_LIKE_RANDOM):
             hit = replace(hit, help=_NOT_LOADED, explains=("LossNotDecreasing",))
         yield hit
 
@@ -139,13 +140,20 @@ _FORGOTTEN = (
     "Add it to the variables passed to tape.gradient and to the optimizer. If it should not be "
     "trained, set trainable=False or compute it outside the tape."
 )
-_ADVICE = {_NOT_AVERAGED: _AVERAGE, _KEPT_AVERAGE: _AVERAGE, _OMITTED: _FORGOTTEN}
-_FROZEN_RANDOM = "and frozen (trainable=False) at random values from"
+_NOT_ASKED = "and the step does not request its gradient"
+_LIKE_RANDOM = f"{_NOT_ASKED}: its values are distributed like random ones from"
 _BETWEEN = ", although trained layers get their gradient through it"
 _NOT_LOADED = (
-    "To train it, set trainable=True before compile(). If it is pretrained, load its weights: "
-    "these come from an initializer."
+    "To train it, set trainable=True before compile(). If it should be pretrained, or a copy of another "
+    "layer, load or copy its weights: these look like those of an initializer."
 )
+_ON_PURPOSE = "Check that the step should not train it, such as a frozen layer or a target network."
+_ADVICE = {
+    _NOT_AVERAGED: _AVERAGE,
+    _KEPT_AVERAGE: _AVERAGE,
+    _OMITTED: _FORGOTTEN,
+    _NOT_ASKED: _ON_PURPOSE,
+}
 _ASKING = "Check the variables passed to tape.gradient."
 
 
@@ -163,14 +171,22 @@ def _at_rest(
     if is_omitted_from_gradients(view, tensor):
         return "high" if tensor.is_kernel else "medium", _OMITTED
     if view.roles(tensor.graph).trainable.get(tensor.variable) is False:
-        initializer = random_initializer(view, tensor) if tensor.is_kernel else ""
+        is_new = tensor.is_kernel and not _has_trained_bias(view, tensor)
+        initializer = random_initializer(view, tensor) if is_new else ""
         if initializer:
             trained = [each.variable for each in trained_gradients(view) if each.is_kernel]
             if is_between(view.roles(tensor.graph), tensor.variable, trained):
-                return "high", f"{_FROZEN_RANDOM} {initializer}{_BETWEEN}"
-            return "medium", f"{_FROZEN_RANDOM} {initializer}"
-        return "low", "and the step does not request its gradient: it is frozen or trained elsewhere"
+                return "high", f"{_LIKE_RANDOM} {initializer}{_BETWEEN}"
+            return "medium", f"{_LIKE_RANDOM} {initializer}"
+        return "low", _NOT_ASKED
     return "medium", "and the step computes no gradient for it"
+
+
+def _has_trained_bias(view: RunView, kernel: TensorRole) -> bool:
+    """Whether the bias of a kernel's layer differs from 0 and 1, with which initializers fill biases."""
+    bias = f"{kernel.variable.rpartition('/')[0]}/bias"
+    rows = view.rows([t for t in layer_weights(view) if t.graph == kernel.graph and t.variable == bias])
+    return len(rows) > 0 and rows["abs_max"][0] not in (0, 1)
 
 
 def _is_zero(view: RunView, gradient: TensorRole, same: Stretch) -> bool:
