@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from synthetic_runs import GRADIENT, TRAINING, WEIGHT, Fed, X, findings_of, node, synthetic_run
 
+from tensortap.analysis.nonfinite.patterns.unary import overflow_help
 from tensortap.core.records import Node
 
 ONES = np.ones(4, np.float32)
@@ -37,6 +38,33 @@ def test_targets_that_number_classes_call_for_another_loss(
     (hit,) = findings_of("TargetOutOfRange", synthetic_run(tmp_path, nodes, fed, keep=keep))
     assert hit.severity == "high"
     assert help_text in hit.help
+
+
+def test_another_dtype_is_advised_only_if_it_has_a_larger_range() -> None:
+    found = {dtype: "float32" in overflow_help(dtype) for dtype in ("float16", "bfloat16", "float32")}
+    assert found == {"float16": True, "bfloat16": False, "float32": False}
+
+
+@pytest.mark.parametrize(("update", "found"), [("adam/Sqrt", True), ("sgd/Mul", False)])
+def test_the_epsilon_is_named_only_beside_adam(tmp_path: Path, update: str, found: bool) -> None:
+    nodes = (*TRAINING, node(update, "Mul", "x"))
+    fed: list[Fed] = [(GRADIENT.name, SOME * 1e-9, step) for step in range(8)]
+    (hit,) = findings_of("VanishingGradient", synthetic_run(tmp_path, nodes, fed))
+    assert ("epsilon" in hit.help) is found
+
+
+def test_the_number_that_is_no_probability_is_shown(tmp_path: Path) -> None:
+    bounds = [
+        replace(node(name, "Const"), attributes={"value": f"float32() {value}"})
+        for name, value in (("low", "1e-7"), ("high", "0.9999999"))
+    ]
+    clipped = node("under", "Minimum", "product", "high"), node("clipped", "Maximum", "under", "low")
+    loss = node("log", "Log", "clipped"), node("loss", "Sum", "log", kind="loss")
+    nodes = (*TRAINING[:3], *bounds, *clipped, *loss, GRADIENT)
+    fed: list[Fed] = [("product", SOME * 0.4, step) for step in range(8)]
+    (hit,) = findings_of("LossInputMismatch", synthetic_run(tmp_path, nodes, fed))
+    (evidence,) = hit.evidence
+    assert (evidence.name, evidence.value, evidence.limit) == ("min", pytest.approx(-0.4), 0.0)
 
 
 @pytest.mark.parametrize(

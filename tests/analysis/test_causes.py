@@ -221,6 +221,31 @@ def test_steps_that_train_against_each_other_are_rivals(tmp_path: Path, reads: b
     assert {finding.severity for finding in findings_of("LossNotDecreasing", run)} == {severity}
 
 
+@pytest.mark.parametrize(("change", "severity"), [(0.1, "low"), (0.0, "high")])
+def test_a_critic_beside_a_generator_that_another_step_trains_has_a_rival(
+    tmp_path: Path, change: float, severity: str
+) -> None:
+    """The generator's step is never captured, but its weights change."""
+    nodes = (
+        *(X, node("v", "ReadVariableOp", kind="weight", of="generator/kernel")),
+        *(node("fake", "MatMul", "x", "v"), WEIGHT, node("product", "MatMul", "fake", "w")),
+        *(node("loss", "Sum", "product", kind="loss"), GRADIENT),
+    )
+    fed: list[Fed] = []
+    for step in range(30):
+        fed += [("loss", np.float32(1 + step), step), (GRADIENT.name, SOME, step)]
+        fed += [("v", SOME * (1 + change * step), step)]
+    (found,) = findings_of("LossNotDecreasing", synthetic_run(tmp_path, nodes, fed))
+    assert found.severity == severity
+
+
+def test_a_kernel_whose_requested_gradient_is_none_is_severe(tmp_path: Path) -> None:
+    """As of a layer that is called outside the tape."""
+    run = synthetic_run(tmp_path, forgotten(trainable="true"), resting(loss=-0.2), keep="summary")
+    found = {f.variable: f.severity for f in findings_of("UnchangedTensor", run)}
+    assert found["encoder/kernel"] == "high"
+
+
 @pytest.mark.parametrize(("trained", "found"), [(True, ["training=True"]), (False, [])])
 def test_moving_statistics_are_reported_only_where_their_layer_is_trained(
     tmp_path: Path, trained: bool, found: list[str]

@@ -90,3 +90,24 @@ def test_functions_of_one_name_keep_their_findings(tmp_path: Path) -> None:
         (step, 18 + step, 10, 10) for step in range(2)
     ]
     assert len({finding.graph for finding in dead}) == 2
+
+
+def test_nan_of_the_data_counts_in_all_traces(tmp_path: Path) -> None:
+    from tensortap.capture import Tap, Watch
+
+    weight = tf.Variable(tf.ones([3, 1]), name="weight")
+
+    @tf.function
+    def train(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.matmul(x, weight))
+        return tape.gradient(loss, weight), loss
+
+    with Tap(tmp_path / "r", Watch(steps=1)) as tap:
+        for step in range(10):
+            with tap.step(step):
+                train(tf.fill([2 if step == 9 else 4, 3], float("nan")))
+    log = LogIndex(tmp_path)
+    log.refresh()
+    found = [each for each in check_rules(log.runs[0]).findings if each.rule == "ExplodingTensor"]
+    assert [(each.steps, each.of) for each in found] == [(10, 10)]

@@ -183,7 +183,7 @@ def _once_per_function(view: RunView, hits: Sequence[Hit], *, lasting: bool) -> 
     Args:
         lasting: give low severity to what fills some traces, but not most steps of all.
     """
-    codes = view.cached("codes by function", lambda: _codes_by_function(view))
+    codes = _codes_by_function(view)
     groups: dict[_FunctionTensor, list[Hit]] = {}
     for hit in hits:
         groups.setdefault(_function_tensor(view, view.tensors[hit.tensor]), []).append(hit)
@@ -228,12 +228,21 @@ def _weights_and_lines(roles: Roles) -> tuple[frozenset[tuple[str, str]], dict[i
     return frozenset(weights), {row: texts[at] for row, at in enumerate(stacks) if 0 <= at < len(texts)}
 
 
+def traces_of(view: RunView, tensor: TensorRole) -> list[TensorRole]:
+    """A tensor in all traces of its function."""
+    return [view.tensors[code] for code in _codes_by_function(view)[_function_tensor(view, tensor)]]
+
+
 def _codes_by_function(view: RunView) -> dict[_FunctionTensor, list[int]]:
     """The codes of each tensor of a function, one a trace."""
-    found: dict[_FunctionTensor, list[int]] = {}
-    for tensor in view.tensors:
-        found.setdefault(_function_tensor(view, tensor), []).append(tensor.code)
-    return found
+
+    def find() -> dict[_FunctionTensor, list[int]]:
+        found: dict[_FunctionTensor, list[int]] = {}
+        for tensor in view.tensors:
+            found.setdefault(_function_tensor(view, tensor), []).append(tensor.code)
+        return found
+
+    return view.cached("codes by function", find)
 
 
 def _steps(view: RunView, code: int) -> set[int]:

@@ -95,6 +95,12 @@ def is_between(roles: Roles, variable: str, others: Iterable[str]) -> bool:
     return any(row in before for row in _factors(roles).get(variable, ()))
 
 
+def is_before(roles: Roles, variable: str, others: Iterable[str]) -> bool:
+    """Whether products with some other variables are downstream of a variable's reads."""
+    after = _downstream(roles, roles.reads.get(variable, []))
+    return any(row in after for other in others for row in _factors(roles).get(other, ()))
+
+
 def is_lookup_table(roles: Roles, variable: str) -> bool:
     """Whether rows of a variable are read by index, so that no op sums over them."""
     return variable in _lookup_tables(roles)

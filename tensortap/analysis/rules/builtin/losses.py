@@ -18,10 +18,12 @@ from ...model_graph.op_types import constant_number, ops
 from ...model_graph.roles import Roles, TensorRole, first_input
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import SnapshotRows
+from ...run_view.trained_variables import changes
 from ..finding import Evidence, Hit, Severity
 from ..forward_sources import CROSS_ENTROPIES, SIGMOID_LOSS, forward_rows, shape_of
 from ..reinforcement import has_moving_targets, is_policy_gradient
 from ..rule import MOSTLY, Limits, incremental_hits, rule
+from ..variable_usage import is_before
 
 _REPLICA = re.compile(r"(^|(?<=/))replica_\d+/")
 _FAR = 100.0  # times the largest usual learning rate: no optimizer's default (Adadelta's is 1.0) is beyond
@@ -63,11 +65,20 @@ def _training_losses(view: RunView) -> list[TensorRole]:
 
 def has_rivals(view: RunView, loss: TensorRole) -> bool:
     """Whether there are several losses, so that one may grow while another falls (a GAN): in the step, or in
-    another step that trains other variables and reads the ones trained here."""
+    another step that trains other variables and reads the ones trained here. The sign of a
+    step that is never captured: the trained weights get outputs of other weights that change."""
     roles = view.roles(loss.graph)
     names = {_REPLICA.sub("", roles.graph.names[row]) for row in roles.of_kind("loss")}
     others = [view.roles(tensor.graph) for tensor in _training_losses(view) if tensor.graph != loss.graph]
-    return len(names) > 1 or any(_compete(roles, other) for other in others)
+    if len(names) > 1 or any(_compete(roles, other) for other in others):
+        return True
+    read = [t for t in view.of_kind("weight") if t.graph == loss.graph and not t.is_statistic]
+    return any(
+        each.variable not in roles.trained
+        and changes(view, each)
+        and is_before(roles, each.variable, roles.trained)
+        for each in read
+    )
 
 
 def _compete(one: Roles, other: Roles) -> bool:

@@ -15,7 +15,8 @@ from ...dtype_limits import largest
 from ...nonfinite.nan_report import nan_report
 from ...nonfinite.origin import Origin
 from ...run_view.run_view import RunView
-from ...run_view.snapshot_rows import SnapshotRows, distinct
+from ...run_view.snapshot_rows import SnapshotRows
+from ..causality import traces_of
 from ..finding import Evidence, Hit
 from ..rule import MOSTLY, Limits, incremental_hits, rule
 
@@ -42,14 +43,16 @@ _OTHERWISE = {
     next_look="Check the inputs of the node, and the path from the origin to the loss.",
 )
 def exploding_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
-    reported = set[str]()
+    reported, counted = set[str](), set[int]()
     origins = nan_report(view.run, advance=view.advance).origins[:_MOST_ORIGINS]
     for origin in origins:
         if origin.output.bad < limits["elements"]:
             continue
         for found in _origin(view, origin, alone=origins[0].verdict == _CONSTANT):
-            if found.text not in reported:  # several outputs of one node
+            # Several outputs of one node, and other traces of its function.
+            if found.text not in reported and found.tensor not in counted:
                 reported.add(found.text)
+                counted |= {t.code for t in traces_of(view, view.tensors[found.tensor])}
                 yield found
 
 
@@ -59,9 +62,9 @@ def _origin(view: RunView, origin: Origin, *, alone: bool) -> Iterable[Hit]:
     found = next((t for t in view.tensors if (t.graph, t.name) == (origin.graph, origin.tensor)), None)
     if found is None:
         return
-    rows = view.rows([found])
+    rows = view.rows(traces_of(view, found))
     bad = (rows["nan"] + rows["pos_inf"] + rows["neg_inf"]) > 0
-    steps = distinct(rows.step[bad])
+    steps = np.unique(rows.step[bad])
     kind = "NaN" if origin.output.nan else "Infinity"
     constant = origin.verdict == _CONSTANT
     first = int(steps[0]) if constant and len(steps) else origin.step  # it was there before it did harm

@@ -179,7 +179,9 @@ def _at_rest(
                 return "high", f"{_LIKE_RANDOM} {initializer}{_BETWEEN}"
             return "medium", f"{_LIKE_RANDOM} {initializer}"
         return "low", _NOT_ASKED
-    return "medium", "and the step computes no gradient for it"
+    is_requested = view.roles(tensor.graph).trainable.get(tensor.variable) is True
+    severity: Severity = "high" if is_requested and tensor.is_kernel else "medium"
+    return severity, "and the step computes no gradient for it"
 
 
 def _has_trained_bias(view: RunView, kernel: TensorRole) -> bool:
