@@ -65,3 +65,22 @@ def test_permutations_are_computed_within_limits(tmp_path: Path, nodes: Sequence
     run = synthetic_run(tmp_path, made, LOSSES)
     assert len(findings_of("SoftmaxAxis", run)) == found
     assert check_rules(run).failed == {}
+
+
+@pytest.mark.parametrize(("shape", "found"), [([64, 1], 1), ([64], 0)])
+def test_a_column_of_flags_beside_values_of_samples_is_reported(
+    tmp_path: Path, shape: list[int], found: int
+) -> None:
+    """As in r + discount * value * (1 - done) with `done` as a column."""
+    nodes = (
+        *TRAINING[:2],
+        replace(node("product", "MatMul", "x", "w"), output_shapes=[[64]]),
+        replace(node("done", "Placeholder", kind="input"), output_shapes=[shape]),
+        replace(node("one", "Const"), attributes={"value": "float32() 1.0"}),
+        replace(node("going", "Sub", "one", "done"), output_shapes=[shape]),
+        replace(node("future", "Mul", "product", "going"), output_shapes=[[64, 64] if found else [64]]),
+        node("loss", "Sum", "future", kind="loss"),
+        GRADIENT,
+    )
+    fed = [("future", np.ones((64, 64) if found else 64, np.float32), 0)]
+    assert len(findings_of("BroadcastLoss", synthetic_run(tmp_path, nodes, fed))) == found

@@ -384,7 +384,7 @@ def broadcast_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
                 continue
             is_difference = roles.graph.op_type[row] in _DIFFERENCES
             for output, target in (places, places[::-1]):
-                is_target = roles.kind.get(source_of(roles, target)[0]) == "input"
+                is_target = _is_given(roles, target)
                 is_target &= is_difference or not any(_is_reshaped(roles, place) for place in places)
                 # A parameter may be as long as a batch by chance.
                 if is_target and roles.reached[output[0]] and _is_from(roles, output[0], "input"):
@@ -402,6 +402,15 @@ def broadcast_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
                         )
                     yield from _at(view, roles, row, text, Evidence(0, "rank of the result", 2.0, 1.0))
                     break
+
+
+def _is_given(roles: Roles, place: Slot) -> bool:
+    """Whether an operand is an input, or a constant less an input (1 - done)."""
+    row = source_of(roles, place)[0]
+    if roles.graph.op_type[row] == "Sub":
+        others = [each for each, _ in sources_of(roles, row) if roles.graph.op_type[each] != "Const"]
+        row = others[0] if len(others) == 1 else row
+    return roles.kind.get(row) == "input"
 
 
 def _is_reshaped(roles: Roles, place: Slot) -> bool:
