@@ -10,11 +10,12 @@ from dataclasses import replace
 from functools import cache
 from itertools import product
 
-from ..model_graph.roles import Roles, TensorRole
+from ..model_graph.roles import TensorRole
 from ..run_view.run_view import RunView
 from .builtin.losses import explodes
 from .finding import SEVERITIES, Finding, Hit, Severity
 from .rule import MOSTLY
+from .traces import FunctionTensor, codes_by_function, function_tensor
 
 _ORIGINS = "ExplodingTensor"  # everything downstream is affected
 _OF_TRAINING = (
@@ -183,10 +184,10 @@ def _once_per_function(view: RunView, hits: Sequence[Hit], *, lasting: bool) -> 
     Args:
         lasting: give low severity to what fills some traces, but not most steps of all.
     """
-    codes = _codes_by_function(view)
-    groups: dict[_FunctionTensor, list[Hit]] = {}
+    codes = codes_by_function(view)
+    groups: dict[FunctionTensor, list[Hit]] = {}
     for hit in hits:
-        groups.setdefault(_function_tensor(view, view.tensors[hit.tensor]), []).append(hit)
+        groups.setdefault(function_tensor(view, view.tensors[hit.tensor]), []).append(hit)
     joined, repeated = dict[int, Hit](), set[int]()
     for key, group in groups.items():
         if len(codes[key]) == 1:
@@ -203,46 +204,6 @@ def _once_per_function(view: RunView, hits: Sequence[Hit], *, lasting: bool) -> 
             if lasting and fills and not hit.looked_at and hit.steps < MOSTLY * hit.of:
                 joined[hit.tensor] = replace(hit, severity="low")
     return [joined.get(hit.tensor, hit) for hit in hits if hit.tensor not in repeated]
-
-
-# Function, its weights, tensor name, op type, source lines: equal in all traces of a function. Two functions
-# may share the name, as methods of two classes do, or also the lines, as those that one function makes.
-_FunctionTensor = tuple[str, frozenset[tuple[str, str]], str, str, str]
-
-
-def _function_tensor(view: RunView, tensor: TensorRole) -> _FunctionTensor:
-    function = tensor.graph.rpartition("-")[0] or tensor.graph  # a graph's id ends with a hash
-    roles = view.roles(tensor.graph)
-    weights, lines = view.cached(f"weights and lines of {tensor.graph}", lambda: _weights_and_lines(roles))
-    return function, weights, tensor.name, tensor.op_type, lines.get(tensor.row, "")
-
-
-def _weights_and_lines(roles: Roles) -> tuple[frozenset[tuple[str, str]], dict[int, str]]:
-    """Path and shape of the weights that a graph reads, without the moving statistics, which only training
-    updates; source lines by row."""
-    graph = roles.graph
-    paths = ((path, row) for path, rows in roles.reads.items() for row in rows)
-    weights = {(path, graph.shape[row]) for path, row in paths if "moving_" not in path}
-    texts = list(map(str, graph.about.get("stacks") or ()))
-    stacks = [] if graph.table is None else graph.table.column("stack").to_pylist()
-    return frozenset(weights), {row: texts[at] for row, at in enumerate(stacks) if 0 <= at < len(texts)}
-
-
-def traces_of(view: RunView, tensor: TensorRole) -> list[TensorRole]:
-    """A tensor in all traces of its function."""
-    return [view.tensors[code] for code in _codes_by_function(view)[_function_tensor(view, tensor)]]
-
-
-def _codes_by_function(view: RunView) -> dict[_FunctionTensor, list[int]]:
-    """The codes of each tensor of a function, one a trace."""
-
-    def find() -> dict[_FunctionTensor, list[int]]:
-        found: dict[_FunctionTensor, list[int]] = {}
-        for tensor in view.tensors:
-            found.setdefault(_function_tensor(view, tensor), []).append(tensor.code)
-        return found
-
-    return view.cached("codes by function", find)
 
 
 def _steps(view: RunView, code: int) -> set[int]:

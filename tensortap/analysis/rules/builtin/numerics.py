@@ -16,9 +16,9 @@ from ...nonfinite.nan_report import nan_report
 from ...nonfinite.origin import Origin
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import SnapshotRows
-from ..causality import traces_of
 from ..finding import Evidence, Hit
 from ..rule import MOSTLY, Limits, incremental_hits, rule
+from ..traces import traces_of
 
 _MOST_ORIGINS = 5
 _CONSTANT = "constant"  # the verdict on the program's own constants
