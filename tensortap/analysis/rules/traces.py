@@ -1,4 +1,4 @@
-"""Traces of a function: it is traced again for inputs of other shapes, and each step runs one of its traces."""
+"""Traces of a function: a function is traced again for inputs of other shapes; each step runs one trace."""
 
 from __future__ import annotations
 
