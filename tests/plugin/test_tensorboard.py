@@ -132,7 +132,7 @@ def test_a_bucket_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         plugin = TensortapPlugin(base_plugin.TBContext(logdir="s3://bucket/logs"))
         assert plugin.is_active()
         client = Client(plugin.get_plugin_apps()["/*"])
-        found = lambda: [run["name"] for run in client.get(f"{PLUGIN}/api/runs").get_json()["runs"]]  # noqa: E731
+        found = lambda: [run["name"] for run in client.get(f"{PLUGIN}/api/runs").get_json().get("runs", ())]  # noqa: E731
         until(lambda: found() == ["digits"], "the run was found")
 
 

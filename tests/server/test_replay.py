@@ -320,7 +320,7 @@ def test_what_ifs_are_saved_and_read(asked: Asked) -> None:
         ("compute", {"recording": "HERE", "changes": [["a:0", "x"]] * 501}, 400),
         ("compute", {"recording": "HERE", "tensors": []}, 400),
         ("compute", {"recording": "HERE", "tensors": [1]}, 400),
-        ("compute", {"recording": "HERE", "changes": [["a:0", "x" * 70000]]}, 400),
+        ("compute", {"recording": "HERE", "changes": [["a:0", "x" * 70000]]}, 413),
         ("what-ifs", {"recording": "HERE", "what_ifs": []}, 400),
         ("cancel", {"recording": "HERE"}, 400),
         ("nothing", {}, 405),
