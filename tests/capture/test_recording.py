@@ -131,12 +131,14 @@ def test_the_steps_that_were_asked_for_are_recorded(logdir: Path) -> None:
 
 
 def test_a_closed_tap_leaves_no_thread(tmp_path: Path) -> None:
+    before = threading.enumerate()
     with Tap(tmp_path / "r", Watch(steps=every(1)), record=every(1)) as tap:
         step = tap.function(lambda x: x + 1)
         step(tf.zeros(1000))
         assert tap.flush()
         step(tf.zeros(1000))
-    threads = [thread for thread in threading.enumerate() if thread.name.startswith("tensortap-")]
+    threads = [thread for thread in threading.enumerate() if thread not in before]
+    threads = [thread for thread in threads if thread.name.startswith("tensortap-")]
     for thread in threads:
         thread.join(60)
     assert not [thread.name for thread in threads if thread.is_alive()]

@@ -52,10 +52,11 @@ def _gradients_before(roles: Roles, row: int, rows: set[int]) -> set[int]:
 
 
 def steps_of_nonfinite_gradients(view: RunView, graph: str) -> set[int]:
-    """Steps with NaN or infinities in a gradient of a graph: loss scaling then updates no variable."""
+    """Steps with NaN or infinities in a gradient of a graph: loss scaling then neither updates variables, nor
+    computes the unscaled gradients."""
 
     def find() -> set[int]:
-        rows = view.rows([tensor for tensor in trained_gradients(view) if tensor.graph == graph])
+        rows = view.rows([tensor for tensor in view.of_kind("gradient") if tensor.graph == graph])
         return set(rows.step[rows.finite < rows["size"]].tolist())
 
     return view.cached(f"steps with non-finite gradients of {graph}", find)

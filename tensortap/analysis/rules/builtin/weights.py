@@ -202,7 +202,7 @@ def _is_zero(view: RunView, gradient: TensorRole, same: Stretch) -> bool:
 def _is_skipped(view: RunView, graph: str, same: Stretch) -> bool:
     """Whether a gradient of a graph is not finite at each step of a stretch, because the program skips such
     steps."""
-    rows = view.rows([tensor for tensor in trained_gradients(view) if tensor.graph == graph][:1])
+    rows = view.rows([tensor for tensor in view.of_kind("gradient") if tensor.graph == graph][:1])
     within = {step for step in rows.steps.tolist() if same.first <= step < same.last}
     return bool(within) and within <= steps_of_nonfinite_gradients(view, graph)
 
