@@ -131,11 +131,12 @@ class Server:
                 framing=framing,
                 rules=rules,
             )
-        except BaseException as error:
+        except ValueError as error:
             self._socket.close()
-            if not isinstance(error, ValueError):
-                raise
             raise ServingError(str(error), "Use --allow-host NAME or --allow-host NAME:PORT.") from error
+        except BaseException:
+            self._socket.close()
+            raise
         if own_process:
             tune_memory()
             trimmer = MemoryTrimmer()

@@ -22,7 +22,7 @@ def is_locked(file: IO[bytes] | int) -> bool | None:
 
     Between some machines, locks of the others are not seen.
     """
-    locked = _lock(file, exclusive=False)  # let go when the file is closed
+    locked = _lock(file, exclusive=False)  # released when the file is closed
     return None if locked is None else not locked
 
 

@@ -152,8 +152,8 @@ class WorkerInfo:
 
     def is_live(self, folder: Path, entries: Sequence[Entry]) -> bool:
         """Whether it may still write, if it has not closed: by the age of what is in its folder."""
-        patience = UNSEEN_SECONDS if self.is_gone else LIVE_SECONDS
-        return time.time() - _last_write(folder, entries) / 1e9 < patience
+        limit = UNSEEN_SECONDS if self.is_gone else LIVE_SECONDS
+        return time.time() - _last_write(folder, entries) / 1e9 < limit
 
 
 def _last_write(folder: Path, entries: Sequence[Entry]) -> int:
