@@ -42,7 +42,7 @@ def add_engine(parser: argparse.ArgumentParser, of: str = "") -> None:
         "--processes",
         type=int,
         metavar="N",
-        help=f"local processes{of} (default: one per core, at most one per 2 GB of memory)",
+        help=f"local processes{of} (default: one per core, at most one per 2 GB of available memory)",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from tensortap.core.errors import InvalidValueError
+from tensortap.system.host_memory import available_bytes
 
 from .engine import Engine
 from .local import LocalEngine
@@ -35,10 +36,7 @@ def open_engine(name: str = "", processes: int | None = None) -> Engine:
 
 
 def default_processes() -> int:
-    """One per core that this process may use, limited by the machine's memory."""
+    """One per core that this process may use, limited by the available memory."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):  # Windows
-        return cores
-    return max(1, min(cores, memory // PROCESS_BYTES))
+    memory = available_bytes()
+    return cores if memory is None else max(1, min(cores, memory // PROCESS_BYTES))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 _MEMINFO = Path("/proc/meminfo")
@@ -9,7 +10,8 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def available_bytes() -> int | None:
-    """Host memory still available to this process; None if the system does not report it."""
+    """Host memory still available to this process; all of the machine's if the system reports only that, and
+    None on Windows."""
     limits = [limit for limit in (_of_machine(), _of_cgroup()) if limit is not None]
     return min(limits, default=None)
 
@@ -18,9 +20,16 @@ def _of_machine() -> int | None:
     try:
         lines = _MEMINFO.read_text().splitlines()
     except OSError:  # not Linux
-        return None
+        return _total()
     kibibytes = [int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
     return kibibytes[0] << 10 if kibibytes else None
+
+
+def _total() -> int | None:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # Windows
+        return None
 
 
 def _of_cgroup() -> int | None:

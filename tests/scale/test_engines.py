@@ -15,7 +15,7 @@ from tensortap.compact import compactor
 from tensortap.compact.compactor import compact_run
 from tensortap.compact.parts import scan_workers
 from tensortap.core.errors import InvalidValueError, TensortapError
-from tensortap.scale import dask_cluster
+from tensortap.scale import dask_cluster, registry
 from tensortap.scale.engine import Engine, reduce_tree
 from tensortap.scale.registry import default_processes, open_engine
 from tensortap.scale.task import run_task
@@ -115,9 +115,8 @@ def test_only_functions_of_the_package_are_tasks(name: str) -> None:
 def test_processes_have_enough_memory(
     monkeypatch: pytest.MonkeyPatch, gigabytes: int, processes: int
 ) -> None:
-    pages = {"SC_PHYS_PAGES": gigabytes << 18, "SC_PAGE_SIZE": 4096}
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
-    monkeypatch.setattr(os, "sysconf", pages.__getitem__)
+    monkeypatch.setattr(registry, "available_bytes", lambda: gigabytes << 30)
     assert default_processes() == processes
 
 

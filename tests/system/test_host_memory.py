@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,12 @@ def test_the_tightest_limit_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_system_that_does_not_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of the machine's memory counts then, if that is known."""
     monkeypatch.setattr(host_memory, "_MEMINFO", tmp_path / "nothing")
     monkeypatch.setattr(host_memory, "_CGROUP", tmp_path / "nothing")
+    monkeypatch.setattr(
+        os, "sysconf", {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 4096}.__getitem__, raising=False
+    )
+    assert host_memory.available_bytes() == 4096000
+    monkeypatch.delattr(os, "sysconf")
     assert host_memory.available_bytes() is None
