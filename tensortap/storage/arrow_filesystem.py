@@ -56,8 +56,8 @@ class ArrowBucket:
         except OSError as error:
             if "NO_SUCH_BUCKET" in str(error):
                 raise FileNotFoundError(place) from None
-            if "AWS Error" in str(error) and "NETWORK_CONNECTION" not in str(error):
-                raise  # a second request would fail, too, and say less; but a lost connection may come back
+            if "AWS Error" in str(error):  # a second request would fail, too, and say less
+                raise
             about = self.info(place)
             if about["type"] == "directory":
                 raise
