@@ -125,14 +125,15 @@ def test_a_bucket_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with s3_server() as server:
         for name, value in server.items():
             monkeypatch.setenv(name, value)
-        make_bucket = "import s3fs; s3fs.S3FileSystem().mkdir('bucket')"
+        make_bucket = "import s3fs; s3fs.S3FileSystem().mkdir('tab')"
         subprocess.run([sys.executable, "-c", make_bucket], check=True)
-        with DumpWriter("s3://bucket/logs", "digits") as writer:
+        # No other test uses this name: a process keeps its connection to an address.
+        with DumpWriter("s3://tab/logs", "digits") as writer:
             writer.log("x", np.ones(3), step=4)
-        plugin = TensortapPlugin(base_plugin.TBContext(logdir="s3://bucket/logs"))
+        plugin = TensortapPlugin(base_plugin.TBContext(logdir="s3://tab/logs"))
         assert plugin.is_active()
         client = Client(plugin.get_plugin_apps()["/*"])
-        found = lambda: [run["name"] for run in client.get(f"{PLUGIN}/api/runs").get_json().get("runs", ())]  # noqa: E731
+        found = lambda: [run["name"] for run in client.get(f"{PLUGIN}/api/runs").get_json()["runs"]]  # noqa: E731
         until(lambda: found() == ["digits"], "the run was found")
 
 
